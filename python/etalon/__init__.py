@@ -11,7 +11,7 @@ run.circuit_utilization, run.latency(99)
 
 from __future__ import annotations
 
-# As of `typing`, which takes most of the time in which nobody hears Ctrl-C yet.
+# Like that of `typing`, whose import takes most of the time during which nobody hears Ctrl-C yet.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -170,7 +170,7 @@ _MODULES = (
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what is used and no more: the command line's help must not wait for tables and plots."""
+    """Imports a name when it is first used: the command line's help must not wait for tables and plots."""
     import importlib
 
     if name in _MODULES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The Python API: a network, a week, workloads, an experiment, a run. Every quantity is text with a unit."""
+"""The Python API builds a network, a week, workloads and an experiment, and runs it. Every quantity is text with a unit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Workload = _Workload | Program
 _KINDS: dict[str, type[Workload]] = {**WORKLOADS, "program": Program}
 
 PACKETS: Link = ("10Gbps", "5us")
-"""Rate and delay of the packet network, unless they are given."""
+"""Default rate and delay of the packet network."""
 
 
 @fitting
@@ -79,7 +79,7 @@ def network(
 def dumbbell(
     rate: str = "10Gbps", delay: str = "30us", queue: int | None = 100, hosts: int = 16, **more: Any
 ) -> Dumbbell:
-    """Hosts of rack 0 that send to hosts of rack 1 over one drop-tail queue; `path=[...]` for several."""
+    """A network in which hosts of rack 0 send to hosts of rack 1 over one drop-tail queue; `path=[...]` sets several."""
     given: dict[str, Any] = {"kind": "dumbbell", "hosts": hosts}
     if "path" not in more:
         stage = {"rate": rate, "delay": delay, "queue": queue}
@@ -91,7 +91,7 @@ def dumbbell(
 def strobe(
     net: Network, day: str = "180us", night: str = "20us", mimic: int | None = None
 ) -> Schedule:
-    """A week in which every rack meets every other rack for one day. Three racks can `mimic` a week of more."""
+    """A week in which every rack meets every other rack for one day. Three racks can `mimic` the week of a larger network."""
     return _checked(net, {"kind": "strobe", "day": day, "night": night, "mimic": mimic})
 
 
@@ -160,7 +160,7 @@ def schedule(
         more: the arguments of `etalon.schedulers.compute`, such as `window`, `day` and `night`.
 
     Raises:
-        PlanError: for a matrix or a value that cannot be.
+        PlanError: for an invalid matrix or value.
         EtalonError: for a function that fails, or that returns no week.
     """
     return schedulers.compute(scheduler, demand, **more)
@@ -191,7 +191,7 @@ def bulk(
     transport: str | Mapping[str, Any] = "tcp",
     **cc_params: float,
 ) -> Bulk:
-    """Flows without end from rack `src` to rack `dst`; further keywords are parameters of the congestion control.
+    """Endless flows from rack `src` to rack `dst`; further keywords are parameters of the congestion control.
 
     >>> bulk(0, 1, transport="tdtcp")
     >>> bulk(0, 1, ["cubic", "dctcp"], transport={"kind": "tdtcp", "relaxed": False})
@@ -235,7 +235,7 @@ def flow(
 
 @checked
 def workload(kind: str | Callable[..., Any], **keys: Any) -> _Workload:
-    """A workload of any kind, or one that a generator of yours makes.
+    """A workload of any kind, or one that your generator makes.
 
     >>> workload("incast", to="r0h0", size="100kB")
     >>> workload("poisson", sizes="websearch", load=0.3)
@@ -285,8 +285,8 @@ def program(
         host: a host like "r0h3", a list of hosts, or "all".
         command: program and arguments, as text or as a list. On several hosts, `{index}`, `{host}` and `{peer}` are each
             host's.
-        start: when it starts, in network time.
-        name: names the files of its output.
+        start: start of the program, in network time.
+        name: name of the files with its output.
         env: environment variables.
     """
     several = host == "all" or not isinstance(host, str)
@@ -309,9 +309,9 @@ def experiment(
     *workloads: Workload,
     **settings: Any,
 ) -> Plan:
-    """A plan from its parts. Settings are the plan's keys: duration, warmup, tdf, seed, name, tcp, measure.
+    """Builds a plan from its parts. Settings are the plan's keys: duration, warmup, tdf, seed, name, tcp, measure.
 
-    Without a `week` a network has its strobe schedule; a dumbbell has none.
+    Without a `week`, a network takes the strobe schedule, and a dumbbell takes none.
     """
     if isinstance(week, (_Workload, Program)):
         workloads = (week, *workloads)
@@ -330,7 +330,7 @@ def experiment(
 
 @checked
 def load(path: str | Path, code: bool = False) -> Plan | Run | Sweep:
-    """Loads the plan of a file, or the run or sweep of a folder. `code` allows a plan's Python code to run.
+    """Loads a plan from a file, or a run or sweep from a folder. `code` allows a plan's Python code to run.
 
     >>> load("strobe.toml").replace({"network.voq": 32})
     >>> load("runs/strobe-1a2b3c4d").plot.sequence()
@@ -342,7 +342,7 @@ def load(path: str | Path, code: bool = False) -> Plan | Run | Sweep:
 
 
 What = Plan | str | Path | Network | Dumbbell
-"""A plan, the path of its file, or the network that is the first of its parts."""
+"""A plan, the path of its file, or a network, which is the first of a plan's parts."""
 
 
 @checked
@@ -362,15 +362,15 @@ def run(
 
     Args:
         what: a plan, the path of its file, or a network.
-        week: the network's schedule; without it strobe.
-        workloads: what is sent.
+        week: the network's schedule; the default is strobe.
+        workloads: the traffic.
         engine: "sim" or "linux" (`etalon list engines`). The first run on Linux may build its kernel, which takes minutes.
-        progress: told the share that is done, 0 to 1. Without it, notebooks and prompts show a bar.
-        code: whether the Python that a plan file names may run.
-        settings: the plan's keys: duration, warmup, tdf, seed, name, tcp, measure; of a plan, other values.
+        progress: called with the finished share, 0 to 1. Without it, notebooks and prompts show a bar.
+        code: whether the Python code that a plan file names may run.
+        settings: the plan's keys: duration, warmup, tdf, seed, name, tcp, measure. They replace a given plan's values.
 
     Raises:
-        PlanError: if the plan makes no sense.
+        PlanError: if the plan is invalid.
         Interrupted: on Ctrl-C; its `runs` hold the partial run.
     """
     plan = _planned(what, week, workloads, settings, code)
@@ -387,7 +387,7 @@ def run_many(
     done: Done | None = None,
     executor: str = "local",
 ) -> list[Run]:
-    """Runs plans, `jobs` at a time (default: one a processor). The results do not depend on `jobs` or `executor`."""
+    """Runs several plans, `jobs` at a time (default: one a processor). Results do not depend on `jobs` or `executor`."""
     chosen = [_planned(plan, None, (), {}) for plan in plans]
     warn_of(chosen)
     names = ", ".join(dict.fromkeys(plan.name for plan in chosen))
@@ -417,22 +417,22 @@ def sweep(
     >>> sweep("strobe.toml", {"network.voq.packets": [4, 8, 16], "bulk.cc": ["cubic", "dctcp"]}, seeds=3)
     >>> sweep(net, strobe(net), bulk(0, 1), {"network.voq.packets": [4, 8, 16]}, duration="96ms")
 
-    With a `folder`, every run is kept in it as soon as it is complete, and those already there are not run again, so
-    that a sweep that was interrupted goes on where it stopped, and a larger grid of the same keys runs what is new.
+    With a `folder`, the sweep keeps every run there as soon as it is complete, and does not repeat runs that are there.
+    So an interrupted sweep continues where it stopped, and a larger grid of the same keys runs only its new points.
 
     Args:
         what: a plan, the path of its file, or a network.
         parts: schedule and workloads if `what` is a network; the grid comes last.
-        grid: values by dotted key, as `etalon list keys` names them; or as the last of the parts. Keys that vary together are
-            written as one: {"network.voq.packets, network.ece.before": [[16, "150us"], [50, "600us"]]}.
-        seeds: how many of each point, from the plan's on, or which.
+        grid: values by dotted key, as `etalon list keys` names them; or as the last of the parts. Write keys that vary together
+            as one: {"network.voq.packets, network.ece.before": [[16, "150us"], [50, "600us"]]}.
+        seeds: number of seeds for each point, counted from the plan's seed, or a list of seeds.
         jobs: runs at a time; default: one a processor.
-        folder: where the runs are kept.
+        folder: folder that keeps the runs.
         engine: "sim" or "linux" (`etalon list engines`).
-        executor: where they run: "local", "ray", "dask" or "slurm" (`etalon list executors`).
-        fresh: whether all are run again, and another sweep that was in the folder is replaced.
-        progress: told the share that is done, 0 to 1. Without it, notebooks and prompts show a bar.
-        code: whether the Python that a plan file names may run.
+        executor: where the runs execute: "local", "ray", "dask" or "slurm" (`etalon list executors`).
+        fresh: whether to repeat all runs, and to replace another sweep in the folder.
+        progress: called with the finished share, 0 to 1. Without it, notebooks and prompts show a bar.
+        code: whether the Python code that a plan file names may run.
         settings: the plan's keys, as in `run`.
     """
     if parts and isinstance(parts[-1], Mapping):
@@ -468,23 +468,22 @@ def tournament(
     code: bool = False,
     **settings: Any,
 ) -> Tournament:
-    """Runs every two of these congestion controls side by side, each with half of the flows, and each beside itself.
+    """Runs each pair of these congestion controls side by side, each with half of the flows, and each control beside itself.
 
-    The flows that start first may have an advantage: every two meet twice, each first once.
+    Flows that start first may have an advantage, so each pair meets twice, and each control starts first once.
 
     >>> tournament("strobe.toml", ["cubic", "reno", "dctcp"], seeds=3)
 
     Args:
         what: a plan, the path of its file, or a network.
         parts: schedule and workloads if `what` is a network; the congestion controls come last.
-        controls: names of `etalon list cc`, or classes of yours; or as the last of the parts. All `[[bulk]]` flows are shared
-            between them.
-        seeds: how many of each match, from the plan's on, or which.
+        controls: names of `etalon list cc`, or classes of yours; or as the last of the parts. They share all `[[bulk]]` flows.
+        seeds: number of seeds for each match, counted from the plan's seed, or a list of seeds.
         jobs: runs at a time; default: one a processor.
         engine: "sim" or "linux" (`etalon list engines`).
-        executor: where they run.
-        progress: told the share that is done, 0 to 1. Without it, notebooks and prompts show a bar.
-        code: whether the Python that a plan file names may run.
+        executor: where the runs execute.
+        progress: called with the finished share, 0 to 1. Without it, notebooks and prompts show a bar.
+        code: whether the Python code that a plan file names may run.
         settings: the plan's keys, as in `run`.
     """
     if parts and isinstance(parts[-1], (list, tuple)):
@@ -515,22 +514,22 @@ def trace(
     force: bool = False,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Runs a plan again and keeps every packet and event of a part of it: pcapng for Wireshark, a timeline for Perfetto.
+    """Runs a plan again and records every packet and event of a part of it: pcapng for Wireshark, a timeline for Perfetto.
 
     >>> trace(run, "capture", at="tor1", start="40ms", end="50ms")
 
     Args:
         what: a run, a plan, or the path of a plan's file.
-        folder: where the files go.
-        at: one point at which packets are captured, such as "tor1": each packet of its rack once, both directions. Without
-            it, all points: a packet is then in the file as often as it was seen.
-        start: beginning of what is kept, in network time.
-        end: its end.
+        folder: folder for the files.
+        at: the point at which to capture packets, such as "tor1": each packet of its rack once, both directions. Without it,
+            all points: the file then contains a packet once for each point that saw it.
+        start: start of the recorded part, in network time.
+        end: end of the recorded part.
         pcapng: whether to write the packets.
         timeline: whether to write the timeline.
-        engine: what runs it; without it, what made the run, or "sim".
-        force: whether files of an earlier trace are replaced.
-        progress: told the share that is done, 0 to 1. Without it, notebooks and prompts show a bar.
+        engine: the engine; by default the one that made the run, or "sim".
+        force: whether to replace the files of an earlier trace.
+        progress: called with the finished share, 0 to 1. Without it, notebooks and prompts show a bar.
 
     Returns:
         The paths of the files.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Programs on emulated hosts ask for circuits, where the plan's schedule has them asked for (`schedule.kind = "asked"`)."""
+"""Programs on emulated hosts ask for circuits, if the plan's schedule grants them on request (`schedule.kind = "asked"`)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SENTENCE = 256
 
 
 class Claim:
-    """Circuits that were asked for, and are kept until the claim is closed, or its process ends.
+    """Requested circuits. They stay until the claim is closed, or its process ends.
 
-    With `with`, it is closed at the end of the block.
+    A `with` block closes it at its end.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -29,7 +29,7 @@ class Claim:
         self._changed: int | None = None
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits until the circuits are up; the number of those that changed.
+        """Waits until the circuits are up. Returns the number of circuits that changed.
 
         Args:
             timeout: seconds to wait at most, of the host's clock.
@@ -46,7 +46,7 @@ class Claim:
         return self._changed
 
     def keep(self) -> None:
-        """Has programs that this process starts, or becomes, keep the circuits too."""
+        """Lets programs that this process starts, or becomes, keep the circuits too."""
         os.set_inheritable(self._descriptor, True)
 
     def close(self) -> None:
@@ -69,18 +69,18 @@ class Claim:
 
 @checked
 def ask(*circuits: str, wait: bool = True) -> Claim:
-    """Asks for circuits; in a program that runs on an emulated host of the Linux engine.
+    """Asks for circuits, in a program on an emulated host of the Linux engine.
 
-    The request is granted as those of jobs are: whole, after `schedule.request`, when no port that it needs is held or used by
-    others. Circuits that change are then dark for `schedule.reconfiguration`.
+    The controller treats the request like a job's: it grants the whole request, after `schedule.request`, when others hold or
+    use no port that it needs. Circuits that change are then dark for `schedule.reconfiguration`.
 
     Args:
-        circuits: like `"r0>r1"`, from rack 0 to rack 1; in a program with ranks also like `"0>1"`, from the rack of rank 0 to
-            that of rank 1. No two may begin, or end, at the same rack.
+        circuits: like `"r0>r1"`, from rack 0 to rack 1; in a program with ranks also like `"0>1"`, from rank 0's rack to rank
+            1's. No two may begin, or end, at the same rack.
         wait: whether to wait until all are up.
 
     Raises:
-        EtalonError: if it is no request, or if this is no emulated host.
+        EtalonError: for a malformed request, or if this is no emulated host.
     """
     if not circuits:
         raise EtalonError("name circuits, such as r0>r1")

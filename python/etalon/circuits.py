@@ -265,7 +265,7 @@ def load(path: str | Path) -> Circuits:
     uplinks and racks; slices and two durations; then a line a slice.
 
     Raises:
-        PlanError: if it is neither; with the line.
+        PlanError: if it is neither; the error names the line.
     """
     path = Path(path)
     rows = list(rows_of(path, "schedule"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The cost of collectives over circuits that change between steps: Harvest's model (arXiv 2602.09188), and its plan."""
+"""The cost of collectives over circuits that change between steps, by Harvest's model (arXiv 2602.09188), and the best plan."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def collective_cost(
     reconfiguration: float,
     degree: Literal[1, 2] | None = None,
 ) -> CollectiveCost:
-    """The cheapest plan: circuits stay for one or more steps, and change between (Harvest, sections 3 and 4).
+    """The cheapest plan, in which circuits stay for one or more steps and change in between (Harvest, sections 3 and 4).
 
     A step takes alpha + (delta + 8 bytes / rate) / theta, where theta is the largest share of all its messages that circuits
     carry at once, over shortest paths. A dynamic program over steps and topologies minimises the sum. Topologies are the rings

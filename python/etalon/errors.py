@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Errors for people: each message is a sentence that says what was wrong and what was expected."""
+"""Errors for people: each message is a sentence that names the mistake and the expected value."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 
 class EtalonError(Exception):
-    """Something that the user can put right. The command line prints the message alone and exits with 1."""
+    """An error that the user can fix. The command line prints the message alone and exits with 1."""
 
 
 class PlanError(EtalonError):
     """A plan, option or folder that cannot be used. The command line exits with 2.
 
-    `key` is the dotted key within the plan, `value` what stood there, `expected` what was wrong or is expected,
-    `file` the file it came from; each is None where it does not apply.
+    `key` is the dotted key within the plan, `value` its value there, `expected` the mistake or the expected value,
+    `file` the file with the key; each is None if it does not apply.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Occupied(PlanError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a run. `runs` holds what was measured until then: whole runs, and partial ones marked as such."""
+    """Ctrl-C during a run. `runs` holds the results so far: whole runs, and partial ones marked as such."""
 
     def __init__(self, runs: list[Any]) -> None:
         super().__init__("interrupted")
@@ -67,10 +67,10 @@ class Interrupted(KeyboardInterrupt):
 
 
 class EngineFailed(EtalonError):
-    """An engine that did not come to the end of a plan, through no fault of the plan's.
+    """An engine failed before the end of a plan, through no fault of the plan's.
 
-    `console` is the end of what its kernel said, `run` what was measured up to there, marked as partial, or None.
-    The command line keeps the console in the file `log`.
+    `console` is the end of its kernel's output, `run` the results so far, marked as partial, or None. The command line
+    keeps the console in the file `log`.
     """
 
     def __init__(self, sentence: str, console: str = "", run: Any = None) -> None:
@@ -81,4 +81,4 @@ class EngineFailed(EtalonError):
 
 
 class PlanWarning(UserWarning):
-    """A plan that runs, but probably does not measure what was meant."""
+    """A plan that runs, but probably does not measure what its author meant."""

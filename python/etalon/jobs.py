@@ -27,11 +27,11 @@ def job(*do: Deed | Mapping[str, Any], iterations: int = 1, **keys: Any) -> Job:
 
     Args:
         do: the steps, in order: `compute`, `all_reduce`, `send` and the like, or tables as in a plan's `job.do`.
-        iterations: how often the ranks work through them.
+        iterations: number of times that the ranks work through them.
         keys: the other keys of a plan's `[[job]]`, such as `ranks=["r0h0", "r1h0"]`, `cc`, `connect` or `slow`.
 
     Returns:
-        A workload for `etalon.run`. The run's tables `iterations` and `steps` have its times, in ns of the network.
+        A workload for `etalon.run`. The run's tables `iterations` and `steps` contain its times, in ns of the network.
 
     Raises:
         PlanError: for a step or a key that a job does not have, with its key and value.
@@ -58,8 +58,8 @@ def all_reduce(size: str, algorithm: str | None = None, **keys: Any) -> Deed:
     Args:
         size: the length of a vector.
         algorithm: one of `etalon list collectives`; by default the first there for this collective.
-        keys: the algorithm's parameters: `radix`, `pieces` or `groups`; and `among`, groups of ranks that do the collective
-            each for itself, all at once, such as `[[0, 1], [2, 3]]`.
+        keys: the algorithm's parameters: `radix`, `pieces` or `groups`; and `among`, groups of ranks, such as
+            `[[0, 1], [2, 3]]`, each of which does the collective for itself, all at once.
     """
     return _deed("all_reduce", size, {"algorithm": algorithm, **keys})
 
@@ -129,14 +129,14 @@ def asked(
     >>> asked(reconfiguration="10us", hold="0us")
 
     Args:
-        net: the network, whose racks `initial` is then checked against.
+        net: the network; its racks must include those of `initial`.
         initial: the circuits at the start: "ring" (by default), "none", or pairs of source and destination rack.
-        reconfiguration: how long circuits that change are dark; 10us.
-        request: from a host to the controller; 2us.
-        hold: how long a circuit that was granted stays at least; 50us.
-        share: "fair" between jobs by the time that they had circuits, or "fifo".
-        ask: when "all" ranks of a step are ready, or the "first" is.
-        ahead: a job asks for the circuits of its next step as soon as it has those of this one.
+        reconfiguration: how long circuits that change are dark; default 10us.
+        request: delay of a request from a host to the controller; default 2us.
+        hold: least time that a granted circuit stays up; default 50us.
+        share: "fair", by the time that each job had circuits, or "fifo".
+        ask: when a job asks: when "all" ranks of a step are ready, or when the "first" is.
+        ahead: whether a job asks for the circuits of its next step as soon as it has those of this one.
     """
     given = {
         "initial": initial,

@@ -42,7 +42,7 @@ DESCRIPTION = {"version": str, "engine": str, "plan": dict, "grid": dict, "seeds
 
 @dataclass(frozen=True)
 class Point:
-    """One plan of a sweep, with the values that set it apart."""
+    """One plan of a sweep, with the values that distinguish it."""
 
     values: dict[str, Any]
     plan: Plan
@@ -114,7 +114,7 @@ class Sweep:
 
     @property
     def keys(self) -> list[str]:
-        """What it varies; the seed if that is all."""
+        """The keys that the sweep varies; the seed if it varies nothing else."""
         return figures_of.varied(self) or ["seed"]
 
     @property
@@ -130,7 +130,7 @@ class Sweep:
 
     @property
     def answer(self) -> str:
-        """Where the first number of `SHOWN` that its runs have is the least and where the most, in one sentence."""
+        """One sentence that tells where the first metric of `SHOWN` that its runs have is least, and where it is greatest."""
         found = [name for name in SHOWN if self.table[name].null_count() < self.table.height]
         if not found or self.keys == ["seed"]:
             return f"{len(self.runs)} runs of {self.plan.name}."

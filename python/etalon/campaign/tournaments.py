@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Tournaments: every two of some congestion controls side by side in one network, and who gets how much."""
+"""Tournaments: each pair of congestion controls runs side by side in one network, and the result is each one's share."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Tournament:
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """Two rows a match, one a side: cc, against, side ("home" has the flows that start first), seed, goodput (bit/s) and
-        retransmissions of its flows, its share of the goodput of both (0..1), and the circuit utilisation of the match."""
+        """Two rows a match, one a side: cc, against, side (flows of "home" start first), seed, goodput (bit/s) and
+        retransmissions of its flows, its share of both sides' goodput (0..1), and the match's circuit utilisation."""
         rows = [
             row
             for point, run in zip(self.points, self.runs, strict=True)
@@ -47,8 +47,8 @@ class Tournament:
 
     @cached_property
     def standings(self) -> pl.DataFrame:
-        """One row a congestion control, the best first: its mean share of the goodput against the others (0..1), the least and
-        the most, and the circuit utilisation of its matches with itself."""
+        """One row a congestion control, the best first: its mean, least and greatest share of the goodput against the others
+        (0..1), and the circuit utilisation of its matches with itself."""
         others = self.table.filter(pl.col("cc") != pl.col("against"))
         alone = self.table.filter(pl.col("cc") == pl.col("against"))
         alone = alone.group_by("cc").agg(pl.col("circuit_utilization").mean().alias("alone"))

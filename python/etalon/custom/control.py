@@ -72,13 +72,13 @@ class CongestionControl:
     """
 
     wants_pacing: ClassVar[bool] = False
-    """Whether segments are paced, at `pacing_rate`."""
+    """Whether the sender paces segments, at `pacing_rate`."""
     wants_rate_samples: ClassVar[bool] = False
-    """Whether `on_rate_sample` is called, which costs memory for each segment."""
+    """Whether the sender calls `on_rate_sample`, which costs memory for each segment."""
     wants_dctcp_feedback: ClassVar[bool] = False
     """Whether flows negotiate ECN and receivers echo each mark (RFC 8257, section 3.2)."""
     reads_ece_without_ecn: ClassVar[bool] = False
-    """Whether `ack.ece` is set by ECE although ECN is off, as reTCP needs it (NSDI 2020, section 5.3)."""
+    """Whether ECE sets `ack.ece` although ECN is off, as reTCP needs (NSDI 2020, section 5.3)."""
 
     def on_ack(self, window: Window, ack: Ack) -> None:
         """An ACK arrives that may grow the window: no reduction is under way, and the window limited the sender.

@@ -66,9 +66,9 @@ class Flow:
     flow_class: str = ""
     """Results report completion times by class; by default the class of the workload's table."""
     start_ns: int | None = None
-    """Start in virtual time; None before it."""
+    """Start in virtual time; None until then."""
     end_ns: int | None = None
-    """When its receiver had all bytes; None before that."""
+    """When its receiver had all bytes; None until then."""
 
     @property
     def is_done(self) -> bool:
@@ -125,8 +125,8 @@ class _Wait:
 
 @fitting
 def after(*things: Awaited | Iterable[Awaited]) -> _After:
-    """Waits until all of these flows and processes are done: `done = yield after(flow)`. The `yield` returns the one, or a
-    list of several. Raises `PlanError` for anything else."""
+    """Waits until all of these flows and processes are done: `done = yield after(flow)`. The `yield` returns a single one, or
+    a list of several. Raises `PlanError` for anything else."""
     found = _awaited(things)
     return _After(found, len(found))
 

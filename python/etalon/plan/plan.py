@@ -48,7 +48,7 @@ class Plan(Experiment):
     def load(cls, path: str | Path, code: bool = False) -> Plan:
         """Reads a plan file. Every error is a `PlanError` that names the file.
 
-        `code` allows the Python to run that the plan names.
+        `code` allows the Python code that the plan names to run.
         """
         try:
             text = files.text_of(Path(path), "plan")
@@ -93,11 +93,11 @@ class Plan(Experiment):
 
     @checked
     def save(self, path: str | Path | None = None, force: bool = False) -> Path:
-        """Writes the plan as a file that `etalon run` takes: what was given, without defaults. Returns the path.
+        """Writes the plan as a file for `etalon run`, without keys that have their default. Returns the path.
 
         Args:
-            path: the file; without it, the plan's name in the current folder. Traces of the plan are written beside it.
-            force: whether a file that is there is replaced.
+            path: the file; without it, the plan's name in the current folder. The plan's traces go beside it.
+            force: whether to replace an existing file.
         """
         path = Path(path if path is not None else f"{self.name}.toml")
         values, copies = self.to_files(defaults=False)
@@ -197,7 +197,7 @@ class Plan(Experiment):
 
     @checked
     def replace(self, changes: Mapping[str, Any] | None = None, **more: Any) -> Plan:
-        """The plan with other values at some dotted keys, as if they stood in the file: {"network.voq": 32}.
+        """The plan with other values at some dotted keys, as if the file contained them: {"network.voq": 32}.
 
         In a list of tables a number picks one ("bulk.0.cc"), no number means all of them ("bulk.cc").
         """
@@ -240,12 +240,12 @@ class Plan(Experiment):
 
     @property
     def idle(self) -> list[PlanError]:
-        """What is wrong with a run of a plan that sends nothing; empty if it sends something."""
+        """Errors of a plan that sends nothing; empty if it sends something."""
         return list(check.idle(self))
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences about what the plan probably does not mean."""
+        """Sentences about parts of the plan that its author probably did not mean."""
         return list(check.warnings(self))
 
 

@@ -56,7 +56,7 @@ class Run(Tables):
 
     @property
     def circuits(self) -> tuple[str, ...]:
-        """Names of those of its planes that are circuits."""
+        """Names of the planes that are circuits."""
         return tuple(name for name in self.planes if name.startswith("circuit"))
 
     @property
@@ -67,31 +67,32 @@ class Run(Tables):
 
     @property
     def circuit_utilization(self) -> float | None:
-        """Payload on circuits over what the pair could have sent in the days that it had, 0..1; measured pair.
+        """Payload on circuits as a share of what the measured pair could have sent in its days, 0..1.
 
-        None without circuits. `docs/metrics.md` has the definition.
+        None without circuits. `docs/metrics.md` gives the definition.
         """
         return self.utilization(*self.circuits) if self.plan.week_ns else None
 
     @property
     def circuit_utilization_nsdi20(self) -> float | None:
-        """The same as NSDI'20 measured it: over the time from the first to the last packet and the share of days in a week.
+        """Circuit utilisation as NSDI'20 measured it: over the time from the first to the last packet and the share of days in
+        a week.
 
-        For comparison with the papers, which have one kind of circuits: None with several. In runs of less than many weeks it
-        may be above 1.
+        It serves to compare with the papers, which have one kind of circuits, and is None with several. In runs of few weeks it
+        may exceed 1.
         """
         known = self.plan.week_ns and len(self.circuits) == 1
         return self._of_pair("circuit_utilization_nsdi20") if known else None
 
     @property
     def packet_utilization(self) -> float | None:
-        """The same for the packet network, 0..1; measured pair."""
+        """Utilisation of the packet network by the measured pair, 0..1."""
         return self.utilization("packet")
 
     @checked
     def utilization(self, *planes: str) -> float | None:
-        """The same for any plane, or for several together, 0..1; measured pair. None if the network has no such plane, or
-        nothing was measured.
+        """Utilisation of any plane, or of several together, by the measured pair, 0..1. None if the network has no such plane,
+        or the run measured nothing.
         """
         if not planes or not set(planes) <= set(self.planes) or not self.measured_ns:
             return None
@@ -104,7 +105,7 @@ class Run(Tables):
 
     @property
     def goodput(self) -> float | None:
-        """Payload delivered in order in the measured time, all flows, in bit/s; None if that is not known."""
+        """Payload of all flows, delivered in order in the measured time, in bit/s; None if unknown."""
         delivered = self.counted("bytes_delivered")
         return (
             None
@@ -116,9 +117,9 @@ class Run(Tables):
     def payload(
         self, network: str | None = None, pair: tuple[int, int] | Literal["all"] | None = None
     ) -> float | None:
-        """Payload that left the plane `network` (or any), over the measured time, in bit/s. None if nothing was measured.
+        """Payload that left the plane `network` (or any), over the measured time, in bit/s. None if the run measured nothing.
 
-        Of the measured pair, of another (source and destination rack), or of all rack pairs together.
+        It covers the measured pair, another `pair` (source and destination rack), or "all" rack pairs together.
         """
         if not self.measured_ns:
             return None
@@ -128,7 +129,7 @@ class Run(Tables):
 
     @property
     def voq_mean(self) -> float | None:
-        """Packets in the measured pair's VOQ, averaged over the measured time; None if it has none, or carried nothing."""
+        """Mean number of packets in the measured pair's VOQ; None if the pair has no VOQ, or carried nothing."""
         return self._of_pair("voq_mean")
 
     @property
@@ -146,9 +147,9 @@ class Run(Tables):
     ) -> float:
         """A percentile of the time that packets spent in the switch, in microseconds.
 
-        From entering the switch to leaving it, packets over 1000 B, carried by the plane `network`, one of several or any, for
-        the measured pair, for another, or for all rack pairs together. Read off a histogram with bins narrower than 0.4 %. Not
-        a number if there was no such packet.
+        It counts packets over 1000 B from entering the switch to leaving it. They travelled on the plane `network`, on one of
+        several planes or on any, and belong to the measured pair, to another `pair`, or to "all" rack pairs. The value comes
+        from a histogram with bins narrower than 0.4 %. It is not a number if there was no such packet.
         """
         networks = self._named(network)
         if not 0 <= percentile <= 100:
@@ -187,9 +188,9 @@ class Run(Tables):
     def fct_percentile(
         self, percentile: float, flow_class: str | None = None, *, unfinished: bool = False
     ) -> float | None:
-        """A percentile of the completion times, in microseconds; None if no flow finished.
+        """A percentile of the completion times of one class of flows, or of all, in microseconds; None if no flow finished.
 
-        Of one class of flows, or of all. With `unfinished`, flows that did not finish count too, with the time that they had.
+        With `unfinished`, flows that did not finish count too, with the time that they had.
         """
         column = "lasted_us" if unfinished else "fct_us"
         return completion.percentile(self._completions, percentile, flow_class, column)
@@ -212,16 +213,16 @@ class Run(Tables):
     def hops_by_class(self) -> pl.DataFrame:
         """Hops of data packets from rack to rack in a network of circuits, one row a class.
 
-        `packets` and `bytes` (on the wire) reached their destination, over `hops` on average and `most` at most; `tax` is the
-        bandwidth tax: how many bytes more than these their hops carried, as a share. A packet that a host relays counts when it
+        `packets` and `bytes` (on the wire) reached their destination, over `hops` on average and `most` at most. `tax` is the
+        bandwidth tax: the bytes that their hops carried beyond these, as a share. A packet that a host relays counts when it
         reaches its destination, with both hops.
         """
         return hops.by_class(self.hops)
 
     @property
     def bandwidth_tax(self) -> float | None:
-        """Bytes of data that reached another rack of a network of circuits, each counted once for each hop, over these bytes,
-        less 1: 0 if all packets took one hop. None without such packets."""
+        """Bandwidth tax of a network of circuits: bytes x hops of the data that reached another rack, over its bytes, minus 1.
+        It is 0 if all packets took one hop, and None without such packets."""
         return hops.tax(self.hops)
 
     @property
@@ -231,7 +232,7 @@ class Run(Tables):
 
     @checked
     def write_time(self, percentile: float) -> float | None:
-        """A percentile of the time in which a file was written to HDFS, in milliseconds; None if none was."""
+        """A percentile of the time that a file took to write to HDFS, in milliseconds; None if no file was finished."""
         done = self.writes.filter(pl.col("end_ns") >= 0)
         times = (done["end_ns"] - done["start_ns"]) / 1e6
         quantile = times.quantile(percentile / 100, "nearest") if len(times) else None
@@ -261,27 +262,28 @@ class Run(Tables):
 
     @checked
     def iteration_time(self, percentile: float) -> float | None:
-        """A percentile of the time of a job's iteration, in milliseconds; None if none was ended by all ranks."""
+        """A percentile of the time of a job's iteration, in milliseconds; None if all ranks ended none."""
         return jobs.time(self.iterations, percentile)
 
     @property
     def algbw(self) -> float | None:
-        """Size of an iteration's collectives over the time in which its ranks do not compute, in bit/s."""
+        """Size of an iteration's collectives over the time during which its ranks do not compute, in bit/s."""
         return jobs.bandwidth(self.plan, self.iterations, bus=False)
 
     @property
     def busbw(self) -> float | None:
-        """The same for what a rank has to send at least, in bit/s (nccl-tests)."""
+        """The least that a rank has to send in an iteration's collectives, over the same time as `algbw` (nccl-tests), in
+        bit/s."""
         return jobs.bandwidth(self.plan, self.iterations, bus=True)
 
     @property
     def exposed_share(self) -> float | None:
-        """Share of ranks' time in which they do not compute, 0 to 1."""
+        """Share of time during which ranks do not compute, 0 to 1."""
         return jobs.exposed_share(self.iterations)
 
     @property
     def straggler_wait(self) -> float | None:
-        """How much longer an iteration's slowest rank computes than its ranks on average, mean, in milliseconds."""
+        """Mean time by which an iteration's slowest rank computes longer than its ranks on average, in milliseconds."""
         return jobs.straggler_wait(self.iterations)
 
     @property
@@ -290,26 +292,26 @@ class Run(Tables):
         return jobs.circuit_wait(self.steps)
 
     def critical_path(self, iteration: int = 0, job: int = 0) -> critical.CriticalPath:
-        """What the end of an iteration waited for: computations, circuits and messages, one after the other.
+        """The critical path of an iteration: the computations, circuits and messages that its end waited for, in order.
 
         >>> print(run.critical_path(iteration=1))
 
         Args:
-            iteration: which, from 0 on.
-            job: which of the plan's jobs, from 0 on.
+            iteration: number of the iteration, from 0 on.
+            job: number of the job in the plan, from 0 on.
 
         Returns:
-            The path, whose text tells it in words.
+            The path; its text describes it in words.
 
         Raises:
-            EtalonError: if the table of steps does not have the whole iteration.
+            EtalonError: if the table of steps does not contain the whole iteration.
         """
         return critical.path(self.steps, iteration, job)
 
     @property
     def spurious(self) -> int | None:
-        """Data packets of the measured pair's flows all of whose payload had left the network before; None if the plan did
-        not ask.
+        """Unnecessary data packets of the measured pair's flows: all of their payload had left the network before. None unless
+        the plan sets `measure.reordering`.
         """
         if self.plan.streamed:  # which cannot ask
             return None
@@ -318,8 +320,8 @@ class Run(Tables):
 
     @checked
     def days_without(self, quantity: str, of: Of = "flow") -> float | None:
-        """Share of the measured pair's days in which `quantity` of the table `reordering` was zero, 0..1; of a flow, or of
-        all together. None if that was not measured.
+        """Share of the measured pair's days on which `quantity` of the table `reordering` was zero, 0..1, for a flow or for
+        all together. None if the run did not measure it.
         """
         days = self._days(quantity, of)
         if days.is_empty():
@@ -330,7 +332,7 @@ class Run(Tables):
     @checked
     def by_day(self, quantity: str, percentile: float, of: Of = "flow") -> int | None:
         """A percentile of `quantity` of the table `reordering` over the measured pair's days: the least value that this share
-        of days does not exceed. None if that was not measured.
+        of days does not exceed. None if the run did not measure it.
         """
         days = self._days(quantity, of)
         if days.is_empty():
@@ -343,7 +345,7 @@ class Run(Tables):
         return self.reordering.filter(rows).sort("value")
 
     def counted(self, counter: str) -> int | None:
-        """Sum of one of `COUNTERS` over the flows that tell it; None if there are none, or if one of the plan's could not."""
+        """Sum of one of `COUNTERS` over the flows that report it; None if none does, or if one of the plan's flows cannot."""
         value = pl.col(counter)
         of_plan = pl.lit(True) if self.plan.streamed else pl.col("flow") < len(self.plan.flows)
         asked = (value.count().alias("told"), value.sum().alias("sum"))
@@ -358,7 +360,7 @@ class Run(Tables):
 
     @property
     def failed_programs(self) -> list[str]:
-        """A sentence for each program that ended with another exit status than 0."""
+        """A sentence for each program that ended with an exit status other than 0."""
         rows = self.programs.filter(pl.col("status") != 0).iter_rows(named=True)
         return [
             f"{row['command']} on {row['host']} {_ending(row['status'])}{self._last_line(row)}"
@@ -376,7 +378,7 @@ class Run(Tables):
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences about results that do not say what was probably asked."""
+        """Sentences about results that probably do not answer the question."""
         if self.partial:
             return []
         if self.counted("bytes_delivered") == 0:

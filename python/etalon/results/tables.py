@@ -128,7 +128,7 @@ class Lazily:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What was measured of a plan. Times are virtual, in the unit that the column's name says."""
+    """The measurements of a plan. Times are virtual, in the unit that the column's name states."""
 
     plan: Plan
     meta: dict[str, Any]
@@ -143,23 +143,23 @@ class Tables:
     sequence: pl.DataFrame
     """Expected-sequence graph, VOQ length and cwnd of the measured pair over `weeks_per_run` weeks, in steps of 1 us."""
     days: pl.DataFrame
-    """Lengths of days and weeks and the rates in them, as they came out."""
+    """Measured lengths of days and weeks, and the rates in them."""
     tcp: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=TCP))
     """One row a change of a sender's state: cwnd, ssthresh, RTT and more of the flows that `measure.flows` names."""
     reordering: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REORDERING))
-    """How many of the measured pair's days had how much reordering; empty unless `measure.reordering`."""
+    """The distribution of reordering over the measured pair's days; empty unless `measure.reordering`."""
     ports: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PORTS))
     """One row an egress port: its packets, drops, marks, queue and utilisation; empty unless `measure.ports`."""
     hops: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=HOPS))
     """One row a class and number of hops from rack to rack in a network of circuits: data packets that reached hosts."""
     links: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LINKS))
-    """What uplinks and links to hosts carried over time in a network of circuits; empty unless `measure.links`."""
+    """The load of uplinks and of links to hosts over time in a network of circuits; empty unless `measure.links`."""
     writes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=WRITES))
     """One row a file that a job wrote to HDFS; `end_ns` is -1 if it was not finished."""
     cross_connects: pl.DataFrame = field(
         default_factory=lambda: pl.DataFrame(schema=CROSS_CONNECTS)
     )
-    """One row a circuit that was asked for, or that was there at the start, of a plan whose circuits are asked for."""
+    """One row a circuit that was requested, or up at the start, in a plan with circuits on request."""
     iterations: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=ITERATIONS))
     """One row an iteration of a job; `end_ns` is -1 if not all ranks ended it."""
     steps: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=STEPS))
@@ -167,9 +167,9 @@ class Tables:
     programs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PROGRAMS))
     """One row a program of the plan, with its exit status (128 + n if signal n ended it)."""
     outputs: Mapping[str, bytes] = field(default_factory=dict)
-    """What the programs wrote, by the names that `programs` gives."""
+    """The programs' output, by the file names in `programs`."""
     console: str = ""
-    """The end of what the kernel said, if it failed."""
+    """The end of the kernel's output, if it failed."""
 
     def __getstate__(self) -> dict[str, Any]:
         """With the flows themselves: temporary files that they are read from stay behind."""
