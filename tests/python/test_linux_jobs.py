@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from etalon import Flow, after, engine, wait
 from etalon.errors import EtalonError
 from etalon.results import Run
 from test_goal import ring
+
+SOCKETS = Path(__file__).with_name("socket_ring.py")
 
 
 def star(ranks: int, *jobs: Any, **more: Any) -> et.Plan:
@@ -194,3 +197,30 @@ def test_what_linux_refuses_is_said_in_a_sentence() -> None:
     work = et.job(et.all_reduce("1MB"), transport="tdtcp")
     with pytest.raises(EtalonError, match="TCP carries what jobs and generators send"):
         engine.check([star(2, work)], "linux")
+
+
+def test_a_program_with_sockets_takes_as_long_as_a_job(tmp_path: Path) -> None:
+    """The same ring by ranks in the kernel, and by a program that knows nothing of jobs: within 3 %, once windows are open."""
+    need_kernel()
+    ranks, size, iterations = 4, 4_000_000, 3
+    work = et.job(et.all_reduce(f"{size}B", algorithm="ring"), iterations=iterations)
+    job = et.run(star(ranks, work), engine="linux")
+    words = [ranks, size, iterations]
+    program = {
+        "hosts": "all",
+        "command": [sys.executable, str(SOCKETS), "{index}", "{peer}", *map(str, words)],
+        "start": "1ms",
+        "name": "ring",
+    }
+    plan = star(ranks, work).replace(
+        {"job": [], "program": [program], "duration": "60ms", "end_when_done": False}
+    )
+    run = et.run(plan, engine="linux")
+    told = [run.outputs[f"programs/ring-r{rank}h0.out"].decode().split() for rank in range(ranks)]
+    assert all(len(words) == 3 * iterations for words in told), run.outputs
+    assert all(word == "True" for words in told for word in words[2::3])
+    took = []
+    for at in range(iterations):
+        begins, ends = ([int(words[3 * at + which]) for words in told] for which in (0, 1))
+        took.append((max(ends) - min(begins)) / 1e3)
+    assert took[1:] == pytest.approx(times(job)[1:], rel=0.03)
