@@ -11,9 +11,9 @@ from html import escape
 from typing import Any
 
 Progress = Callable[[float], None]
-"""Told the share of the work that is done, 0 to 1, a few times a second."""
+"""Called a few times a second with the finished share of the work, 0 to 1."""
 Status = Callable[[str], None]
-"""Told each step, in a few words."""
+"""Called with each step, in a few words."""
 
 PATIENCE_S = 2.0
 """Work that takes less than this shows no bar."""
@@ -31,13 +31,13 @@ def _ipython() -> Any:
 
 
 def by_hand() -> bool:
-    """Whether somebody sits before it: a notebook, or a Python prompt."""
+    """Whether a person is watching, in a notebook or at a Python prompt."""
     return in_notebook() or hasattr(sys, "ps1") or _ipython() is not None
 
 
 @contextmanager
 def for_people(label: str, given: Progress | None) -> Iterator[Progress | None]:
-    """What a call of the Python API reports to: what it was `given`, or a bar if somebody sits before it."""
+    """The `Progress` that a call of the Python API reports to: the `given` one, or a bar if a person is watching."""
     if given is not None or not by_hand():
         yield given
         return
@@ -80,7 +80,7 @@ def steps(
 
 
 class _Bar:
-    """What both bars are."""
+    """The common part of both bars."""
 
     def __init__(self, label: str) -> None:
         self.label = label

@@ -464,7 +464,7 @@ def test_trace_writes_packets_and_a_timeline(etalon: Command, small_file: Path) 
 def test_trace_counts_packets_and_says_what_was_cut(etalon: Command, small_file: Path) -> None:
     answer = etalon("trace", small_file, "--start", "29ms", "--end", "40ms", "--out", "out")
     assert answer.code == 0
-    assert 'the plan ends at 30ms: --end "40ms" is cut to that' in answer.err
+    assert '--end "40ms" is too late: the trace ends with the plan at 30ms' in answer.err
     counts = count(small_file.parent / "out/trace.pcapng")
     assert counts["tor0-in"] > 100
     assert f"{sum(counts.values())} packets: " in answer.err

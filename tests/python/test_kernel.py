@@ -515,13 +515,13 @@ def test_the_command_line(checkout: Path, archive: Path, etalon: Command) -> Non
     missing = etalon("kernel", "path")
     assert missing.code == 1
     assert missing.err == (
-        "error: it is not built yet, or from other sources: etalon kernel build\n"
+        "error: the kernel is not built yet, or was built from other sources: etalon kernel build\n"
     )
     built = etalon("kernel", "build", "--source", archive)
     assert built.code == 0
     assert Path(built.out.strip()) == kernel.find()
     assert "unpacking linux-6.1.7.tar.xz\npatching and configuring\n" in built.err
-    assert etalon("kernel", "build").err == "is up to date\n"
+    assert etalon("kernel", "build").err == "the kernel is up to date\n"
     assert etalon("kernel", "build", "--quiet", "--force", "--source", archive).err == ""
     assert etalon("kernel", "path").out == built.out
     (only,) = etalon("kernel", "list", "--json").json["kernels"]

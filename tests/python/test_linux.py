@@ -516,7 +516,7 @@ def test_programs_by_hand_may_have_a_network_to_themselves(
         (["exec", "small.toml", "--env", "A", "--", "true"], "must be written like NAME=VALUE"),
         (
             ["exec", "small.toml", "--server", "r1h1:nosuchserver -s", "--", "true"],
-            'hosts have the programs of this machine, which has no "nosuchserver"',
+            'hosts run the programs of this machine, which has no "nosuchserver"',
         ),
         (
             ["exec", "small.toml", "--start", "2s", "--duration", "1s", "--", "true"],

@@ -98,7 +98,7 @@ def test_keys_that_go_together_from_the_shell(etalon: Command, tmp_path: Path) -
     wrong = etalon("sweep", plan, "--zip", "tdf=1,2", "--zip", "seed=3")
     assert (wrong.code, wrong.err) == (
         2,
-        "error: --zip: all keys need as many values; tdf has 2, seed has 1\n",
+        "error: --zip: all keys need the same number of values; tdf has 2, seed has 1\n",
     )
 
 

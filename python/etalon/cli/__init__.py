@@ -140,7 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _of_the_system(error: OSError) -> str:
-    """What the system refused and nobody expected: a disk that is full behind our output, a folder that is gone."""
+    """An unexpected refusal of the system, such as a full disk or a missing folder."""
     try:
         Path.cwd()
     except FileNotFoundError:
@@ -151,7 +151,7 @@ def _of_the_system(error: OSError) -> str:
 
 
 def _discard(*streams: TextIO) -> None:
-    """Sends what is still to be written nowhere, so that Python does not try again when it ends."""
+    """Discards output that is not written yet, so that Python does not try again when it ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in streams:
         with suppress(OSError, ValueError):

@@ -59,7 +59,7 @@ def bench(
     ] = False,
     json: common.Json = False,
 ) -> None:
-    """Measure the speed of engines and schedulers. Data packets delivered per CPU-second on one core."""
+    """Measure the speed of engines and schedulers. Prints data packets delivered per CPU-second on one core."""
     from etalon import bench as benches
     from etalon.bench import schedulers
 

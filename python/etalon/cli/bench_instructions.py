@@ -30,7 +30,7 @@ def run(chosen: Sequence[str], out: Path | None, as_json: bool) -> None:
     compiler, before = instructions.read() if instructions.TABLE.exists() else (here, {})
     if out is not None and compiler != here and set(chosen) != set(instructions.NAMES):
         raise EtalonError(
-            f"the table is for {compiler}, this is {here}: only the whole table can be written, so leave out the benches' names"
+            f"the table was made with {compiler}, and this is {here}: leave out the benches' names to write the whole table"
         )
     program = instructions.build()
     counts: dict[str, Count] = {}
@@ -43,7 +43,7 @@ def run(chosen: Sequence[str], out: Path | None, as_json: bool) -> None:
     if out is not None:
         out.write_text(instructions.shown(here, {**before, **counts}), encoding="utf-8")
     elif compiler != here:
-        print(f"nothing is compared: the table is for {compiler}, this is {here}")
+        print(f"cannot compare: the table was made with {compiler}, and this is {here}")
     else:
         told = (instructions.grown(name, before.get(name), counts[name]) for name in counts)
         grown = [sentence for sentence in told if sentence is not None]

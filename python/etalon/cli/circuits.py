@@ -41,7 +41,7 @@ def circuits(
     force: Annotated[bool, typer.Option("--force", help="Overwrite that file.")] = False,
     json: common.Json = False,
 ) -> None:
-    """Sum up a network of circuits. Paths within a slice, and entries of a ToR's tables."""
+    """Describe a network of circuits. Prints paths within a slice, and the entries of a ToR's tables."""
     from etalon import circuits as networks
 
     draw = networks.KINDS.get(what)

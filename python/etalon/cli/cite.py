@@ -29,7 +29,7 @@ def cite(
     ] = None,
     json: common.Json = False,
 ) -> None:
-    """Print BibTeX: of Etalon and all papers, or of what these runs used."""
+    """Print BibTeX entries for Etalon and all papers, or for those that these runs used."""
     from etalon import reproduce
 
     papers = reproduce.heads()

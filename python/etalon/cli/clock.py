@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A line for who waits: how far virtual time has come, how fast it goes, and that it stands still."""
+"""A line for people who wait: how far virtual time has come, how fast it goes, and whether it stands still."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STILL_S = 5.0
 
 @dataclass
 class Clock:
-    """Shows virtual time on a terminal, in one line that is written over; elsewhere only that it stands still."""
+    """Shows virtual time on a terminal, in one line that it overwrites; elsewhere only that time stands still."""
 
     out: TextIO
     at_s: float
@@ -25,7 +25,7 @@ class Clock:
     shown_s: float = field(init=False)
     shown_ns: int = 0
     told: bool = False
-    """That it stands still was said, where there is no terminal."""
+    """Whether a line has said, without a terminal, that time stands still."""
     width: int = 0
     """Of the line that is there."""
     lock: threading.Lock = field(default_factory=threading.Lock)

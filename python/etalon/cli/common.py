@@ -95,7 +95,7 @@ OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes; 130 is what shells expect after Ctrl-C."""
 
 LONGEST_LINE = 4000
-"""Characters of a line that a terminal is shown."""
+"""Characters of a line that a terminal shows."""
 
 
 def prepare(
@@ -142,7 +142,7 @@ def span(option: str, text: str) -> int:
 
 
 def with_console(failure: EngineFailed) -> str:
-    """What an engine's failure says, and where its kernel's console is kept."""
+    """An engine's failure in a sentence, with the file that keeps its kernel's console."""
     if not failure.console:
         return str(failure)
     if failure.log is None:
@@ -188,7 +188,7 @@ def parse_zip(texts: Sequence[str]) -> dict[str, list[Any]]:
     lengths = {key: len(values) for key, values in columns.items()}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{key} has {number}" for key, number in lengths.items())
-        raise PlanError(f"--zip: all keys need as many values; {said}")
+        raise PlanError(f"--zip: all keys need the same number of values; {said}")
     if not columns:
         return {}
     if len(columns) == 1:
@@ -239,7 +239,7 @@ def _finite(value: Any) -> Any:
 
 
 def note(sentence: str) -> None:
-    """Says something that is not a result: to standard error."""
+    """Writes a line that is not a result to standard error."""
     typer.echo(printable(sentence), err=True)
 
 

@@ -12,11 +12,11 @@ from etalon.cli import common
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command(epilog="Exit code 0: nothing is missing that every plan needs.")(doctor)
+    app.command(epilog="The exit code is 0 if nothing is missing that every plan needs.")(doctor)
 
 
 def doctor(json: common.Json = False) -> None:
-    """Say what this machine lacks for the Linux engine. With each the command that puts it right."""
+    """Report what this machine lacks for the Linux engine. Each line names the command that fixes it."""
     from etalon.doctor import State, examine
 
     checks = list(examine())

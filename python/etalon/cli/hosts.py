@@ -81,7 +81,7 @@ Duration = Annotated[
     str | None,
     typer.Option(
         "--duration",
-        help="Network time after which it is cut off (default: when it ends).",
+        help="Network time after which the command is cut off (default: when it ends).",
         show_default=False,
     ),
 ]
@@ -228,7 +228,7 @@ def _execute(engine: Linux, plan: Plan, programs: list[OnHost]) -> int:
         return common.INTERRUPTED
     if status is None:
         common.note(
-            f"{programs[0].command[0]} was cut off by the end of the experiment; --duration sets another"
+            f"{programs[0].command[0]} was cut off by the end of the experiment; --duration extends it"
         )
         return CUT_OFF
     return status
@@ -300,7 +300,7 @@ def _servers(plan: Plan, servers: list[str] | None, env: dict[str, str]) -> Iter
         there = ("/" in name and name[0] != "/") or name in ("on", "etalon")
         if not there and shutil.which(name, path=HOSTS_PATH) is None:
             raise PlanError(
-                f'--server "{text}": hosts have the programs of this machine, which has no "{name}"'
+                f'--server "{text}": hosts run the programs of this machine, which has no "{name}"'
             )
         yield from found
 

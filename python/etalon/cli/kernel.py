@@ -65,28 +65,28 @@ def build(
     if not quiet:
         seconds = time.monotonic() - began
         known = there == path and source is None and not force
-        common.note("is up to date" if known else f"built in {seconds:.0f} s")
+        common.note("the kernel is up to date" if known else f"built the kernel in {seconds:.0f} s")
     typer.echo(path)
     return common.OK
 
 
 @app.command()
 def path(hz: Hz = 250) -> None:
-    """Print where the kernel is."""
+    """Print the kernel's path."""
     from etalon import kernel
 
     found = kernel.find(hz)
     if found is None:
         option = "" if hz == kernel.DEFAULT_HZ else f" --hz {hz}"
         raise EtalonError(
-            f"it is not built yet, or from other sources: etalon kernel build{option}"
+            f"the kernel is not built yet, or was built from other sources: etalon kernel build{option}"
         )
     typer.echo(found)
 
 
 @app.command("list")
 def show(json: common.Json = False) -> None:
-    """List the kernels that are built or installed, and what the cache takes on the disk."""
+    """List the kernels that are built or installed, and the cache's size on the disk."""
     from etalon.kernel import cache, packaged, places
 
     kept = [*cache.installed(), *cache.kept()]
@@ -126,7 +126,7 @@ def clean(
         bool, typer.Option("--old", help="Keep the kernels of the current sources.")
     ] = False,
 ) -> None:
-    """Remove all kernels and what was kept to build them."""
+    """Remove all kernels and the files kept to build them."""
     from etalon.kernel import cache, places
 
     with cache.all_locks(common.note):

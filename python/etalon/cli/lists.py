@@ -64,7 +64,7 @@ def show(
         bool, typer.Option("--markdown", help="Print the keys as Markdown, as in docs/plan.md.")
     ] = False,
 ) -> None:
-    """List what there is to choose from. Congestion controls, engines, workloads, ..., or the keys of a plan."""
+    """List the choices. Congestion controls, engines, workloads, ..., or the keys of a plan."""
     kind = None if what is None else _kind(what)
     if markdown:
         if kind is not Kind.KEYS or json:

@@ -42,7 +42,7 @@ Metrics = Annotated[
 
 
 class Axes(NamedTuple):
-    """What goes where in the figures of a sweep, and which numbers are drawn beside the usual ones."""
+    """The keys along the axes of a sweep's figures, and the metrics to draw beside the usual ones."""
 
     x: str | None = None
     hue: str | None = None
@@ -57,7 +57,7 @@ def check_axes(
     facet: str | None,
     metrics: list[str] | None,
 ) -> None:
-    """Refuses, before anything runs, keys that the sweep does not vary and numbers that there are not."""
+    """Refuses, before anything runs, keys that the sweep does not vary and metrics that do not exist."""
     from etalon.results.metrics import METRICS
 
     known = list(keys)
@@ -89,7 +89,7 @@ def report(
     metrics: Metrics = None,
     pdf: common.Pdf = False,
 ) -> None:
-    """Draw figures and reports of finished runs and sweeps again."""
+    """Draw the figures and reports of finished runs and sweeps again."""
     from etalon.results import Run, store
 
     for folder in folders:
@@ -126,7 +126,7 @@ def write_sweep(sweep: Sweep, folder: Path, axes: Axes, pdf: bool = False) -> No
 
 @contextmanager
 def _told(folder: Path) -> Iterator[None]:
-    """Says what to do about figures that could not be written."""
+    """Names the remedy if figures could not be written."""
     try:
         yield
     except OSError as error:

@@ -44,19 +44,19 @@ def reproduce(
         list[str] | None,
         typer.Option(
             "--figure",
-            help="Only this figure, such as 9a; 9 means 9a, 9b and 9c; may be repeated.",
+            help="Reproduce only this figure, such as 9a; 9 means 9a, 9b and 9c; may be repeated.",
             show_default=False,
         ),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Also the figures that take minutes or hours.")
+        bool, typer.Option("--full", help="Include figures that take minutes or hours.")
     ] = False,
     engine: common.Engine = "sim",
     patience: common.Patience = "60s",
     jobs: common.Jobs = None,
     out: common.Out = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Run again what is already in that folder.")
+        bool, typer.Option("--force", help="Repeat the runs that are already there.")
     ] = False,
     page: Page = None,
     json: common.Json = False,

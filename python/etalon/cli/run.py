@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 Watch = Annotated[
-    bool, typer.Option("--watch", help="Show what the run has measured so far while it lasts.")
+    bool, typer.Option("--watch", help="Show the measurements so far while the run lasts.")
 ]
 
 
@@ -123,7 +123,7 @@ def _places(plans: Sequence[Plan], out: Path | None, engine: str) -> dict[str, P
 
 
 def _claim(store: Store, plan: Plan, *, known: bool) -> None:
-    """Refuses a folder that may not be written, before anything runs; says what it means that results are there."""
+    """Refuses, before anything runs, a folder that may not be written; notes results that are already there."""
     folder = store.place(plan)
     if known:
         common.note(f"{folder} already holds the results of this plan; --force runs it again")

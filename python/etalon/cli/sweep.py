@@ -73,7 +73,7 @@ def sweep(
     metrics: report.Metrics = None,
     pdf: common.Pdf = False,
 ) -> int:
-    """Run an experiment over a grid of values. A sweep that was interrupted goes on."""
+    """Run an experiment over a grid of values. An interrupted sweep continues."""
     from etalon.campaign import executors, sweeps
     from etalon.plan import Plan
 

@@ -52,7 +52,7 @@ def trace(
         typer.Option(
             "--at",
             metavar="POINT",
-            help="Packets of one point, like tor1: each packet of rack 1 once, both directions.",
+            help="Capture at one point, like tor1: each packet of rack 1 once, both directions.",
         ),
     ] = None,
     pcapng: Annotated[
@@ -67,7 +67,7 @@ def trace(
     code: common.Code = False,
     json: common.Json = False,
 ) -> int:
-    """Keep every packet and event of a part of a run. The plan is run again up to there."""
+    """Record every packet and event of a part of a run. The plan runs again up to there."""
     from etalon import tracing
     from etalon.plan import Plan
 
@@ -107,7 +107,9 @@ def _span(plan: Plan, start: str, end: str) -> tuple[int, int]:
     if first >= plan.duration:
         raise PlanError(f'--start "{start}" is not before the end of the experiment')
     if last > plan.duration:
-        common.note(f'the plan ends at {TIME.format(plan.duration)}: --end "{end}" is cut to that')
+        common.note(
+            f'--end "{end}" is too late: the trace ends with the plan at {TIME.format(plan.duration)}'
+        )
     return first, min(last, plan.duration)
 
 
