@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 import etalon as et
+from etalon import _core
+from etalon import engine as engines
 
 RATE = 100e9
 
@@ -230,3 +232,35 @@ def test_the_critical_path_goes_through_the_slow_rank() -> None:
     ) == pytest.approx(1)
     with pytest.raises(et.EtalonError, match="no whole iteration 7"):
         run.critical_path(7)
+
+
+@pytest.mark.parametrize(("before", "signal"), [("4us", 1_008_000), ("20us", 1_002_000)])
+def test_signals_follow_the_grant(before: str, signal: int) -> None:
+    """The job asks at 1 ms; the grant comes 2 us later, and the circuit 10 us after it. VOQs grow and ECE begins as long before
+    the circuit as the plan says, but not before the grant. TDTCP's hosts hear of it 3 us after it is up."""
+    host = {"rate": "100Gbps", "delay": "0us", "jitter": "0us"}
+    net = et.network(
+        racks=2,
+        hosts=1,
+        packet=("10Gbps", "1us"),
+        circuit=("100Gbps", "500ns"),
+        host=host,
+        voq={"packets": 64, "resize": {"packets": 128, "before": before}},
+        ece={"before": before},
+        notify={"delay": "3us"},
+    )
+    one = et.job(
+        et.send("1MB", 0, 1), circuits="each", start="1ms", connect="0us", transport="tdtcp"
+    )
+    week = et.asked(net, initial="none")
+    plan = et.experiment(net, week, one, tdf=1, warmup="0ms", duration="3ms")
+    answer = engines.named("sim").trace(plan, _core.Control(), 0, plan.duration, None)
+    events = pl.DataFrame(dict(answer["events"]))
+    kinds = ["resize", "ece_on", "circuit_up", "notify"]
+    rows = events.filter(pl.col("kind").is_in(kinds)).select("kind", "t_ns", "src", "dst").rows()
+    assert rows == [
+        ("resize", signal, 0, 1),
+        ("ece_on", signal, 0, 1),
+        ("circuit_up", 1_012_000, 0, 1),
+        ("notify", 1_015_000, 0, 1),
+    ]
