@@ -104,7 +104,7 @@ def given(rows: Sequence[Sequence[int]], racks: int, where: str = "", first_line
     """The graph of these neighbours, of which the first `racks` have hosts.
 
     Raises:
-        PlanError: for a neighbour that there is not, a link that goes one way, or a part that the others do not reach.
+        PlanError: for a neighbour that does not exist, a link that goes one way, or a part that the others do not reach.
     """
 
     def line(row: int) -> str | None:
@@ -143,7 +143,7 @@ def load(path: str | Path, racks: int | None = None) -> Graph:
     have hosts; all, without it.
 
     Raises:
-        PlanError: if it is none; with the line.
+        PlanError: if it is no such file; the error names the line.
     """
     path = Path(path)
     rows, lines = [], []

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Schedulers: a demand matrix in, the week of circuits that it gets out.
+"""Schedulers take a demand matrix and compute a week of circuits.
 
     week = etalon.schedulers.compute("solstice", demand, window="2ms")
     week.configurations, week.served.sum() / demand.sum(), week.idle
 
-Demand is a square matrix of bytes, a row for each source rack; anything that NumPy makes an array of.
+Demand is a square matrix of bytes, with a row for each source rack; NumPy must be able to make an array of it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_RACKS = 1024
 
 @dataclass(frozen=True, eq=False)
 class Week:
-    """A week that was computed for a demand."""
+    """A week that a scheduler computed for a demand."""
 
     scheduler: str
     demand: Matrix
@@ -60,7 +60,7 @@ class Week:
 
 
 def names() -> dict[str, str]:
-    """What schedulers there are, with a line about each."""
+    """The names of all schedulers, with a line about each."""
     return dict(_core.schedulers())
 
 
@@ -81,7 +81,7 @@ def compute(
 
     The week lasts `window`; its days last `day` or longer, each followed by a `night`. `circuit` and `packet` are the
     rates of a rack's links. Solstice leaves demand below `threshold` to the packet network if there is demand above, or
-    always if `only_big`. Rows and columns sum to whatever they do. A function keeps its own times, up to `window`.
+    always if `only_big`. Rows and columns may have any sum. A function keeps its own times, up to `window`.
 
     Raises:
         PlanError: if there is no such scheduler, the demand is no square matrix of whole bytes with an empty diagonal,

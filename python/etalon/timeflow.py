@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Time-flow tables, users' own routing: the next hop of packets at a rack, by destination and slice of arrival."""
+"""Time-flow tables are users' own routing: the next hop of packets at a rack, by destination and slice of arrival."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def load(path: str | Path) -> list[Entry]:
     """Reads a table: six numbers per line, in the order of `COLUMNS`; lines that begin with # are comments.
 
     Raises:
-        PlanError: if it is no such table, with the line.
+        PlanError: if it is no such table; the error names the line.
     """
     path = Path(path)
     entries: list[Entry] = []

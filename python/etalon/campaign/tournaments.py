@@ -117,7 +117,7 @@ class TournamentPlots:
         """Draws who gets how much of the goodput (row) beside whom (column).
 
         Args:
-            ax: axes to draw on; a new figure without.
+            ax: axes to draw on; by default a new figure's.
         """
         return figures.draw("shares", self.of.shares(), ax)
 

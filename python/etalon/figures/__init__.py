@@ -43,8 +43,8 @@ def draw(name: str, *args: Any, **kwargs: Any) -> Figure:
 
     Args:
         name: the figure, one of `etalon list figures`.
-        args: what it shows, which its entry in the list says: a run; runs by the name for the legend; runs, or numbers, by
-            value of a parameter.
+        args: its data, which its entry in the list names: a run; runs by the name for the legend; runs, or numbers, by value
+            of a parameter.
         kwargs: its own options; `help(etalon.figures.get(name).draw)` names them. Every figure takes `ax`, axes to draw on.
 
     Raises:

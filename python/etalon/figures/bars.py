@@ -19,8 +19,8 @@ def draw(values: Mapping[str, float], ax: Axes | None = None, *, ylabel: str = "
     """Draws a bar for each value.
 
     Args:
-        values: what is compared, by name.
-        ax: axes to draw on; a new figure without.
+        values: the numbers to compare, by name.
+        ax: axes to draw on; by default a new figure's.
         ylabel: the quantity and its unit.
     """
     ax = style.axes(ax)

@@ -42,7 +42,7 @@ def draw(
     Args:
         points: runs (or lists of runs that differ by seed, or percentages) by the name of the congestion control; or
             several such series by the name for the legend ("static", "dynamic").
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
         published: percentages by name, drawn as open markers; or several such series by the names of those measured.
             Congestion controls that were not measured have no bar and say so.
         tolerance: of the published values, drawn as whiskers.

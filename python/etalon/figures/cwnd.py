@@ -109,7 +109,7 @@ def draw(
     Args:
         run: a run.
         ax: axes for the windows alone. Without, a new figure with both panels.
-        flows: numbers of the flows; the first seven without.
+        flows: numbers of the flows; by default the first seven.
         span_us: the part shown, in microseconds of the experiment. All by default.
     """
     if ax is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Distributions of what was measured once a flow or a file: a curve a run, in steps."""
+"""Distributions of quantities that have one value a flow or a file: a curve a run, in steps."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def draw(runs: Runs, ax: Axes | None = None, *, flow_class: str | None = None) -
 
     Args:
         runs: a run, or several by the name for the legend.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
         flow_class: flows of this class only; without it, a curve for each class.
     """
     ax = distribution.draw(curves(runs, flow_class), ax, x=X, y=Y, from_zero=False)

@@ -47,7 +47,7 @@ def draw(
 
     Args:
         runs: a run, or several by the name for the legend.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
         statistic: which.
         flow_class: flows of this class only.
     """

@@ -46,7 +46,7 @@ def draw(points: Mapping[int | str, Points], ax: Axes | None = None) -> Figure:
     Args:
         points: for each queue size in packets (or name), runs (or lists of runs that differ by seed, or seconds) by the
             length of a day in microseconds.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
     """
     ax = style.axes(ax, height=2.3)
     for index, (queue, part) in enumerate(points.items()):

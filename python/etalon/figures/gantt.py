@@ -112,7 +112,7 @@ def draw(run: RunLike, ax: Axes | None = None, iteration: int = 0, job: int = 0)
 
     Args:
         run: the run of a plan with jobs.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
         iteration: which, from 0 on.
         job: which of the plan's jobs, from 0 on.
 

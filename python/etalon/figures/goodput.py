@@ -43,7 +43,7 @@ def draw(runs: Runs, ax: Axes | None = None) -> Figure:
 
     Args:
         runs: a run, or several by the name for the legend.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
     """
     ax = style.axes(ax)
     named = by_name(runs)

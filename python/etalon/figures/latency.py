@@ -70,10 +70,10 @@ def draw(
     Args:
         points: runs (or lists of runs that differ by seed, or microseconds) by value of the parameter; or several such
             series by the name for the legend.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
         xlabel: the parameter, with its unit.
         percentiles: which to draw, at most three.
-        network: the name of a plane for the packets that it carried; all without.
+        network: the name of a plane, for the packets that it carried; by default all packets.
         published: microseconds at the first percentile by value of the parameter, drawn as open markers; or
             several such series by the names of those measured.
         tolerance: of the published values, drawn as whiskers.

@@ -29,7 +29,7 @@ def draw(
     Args:
         points: numbers by value of the parameter; or several such series by the name for the legend. Of an `Estimate` the
             interval is drawn as a band, of several numbers at a point (seeds) the spread as a bar.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
         xlabel: the parameter, with its unit.
         ylabel: the quantity, with its unit.
         levels: values to compare with, by name: a dashed line each.

@@ -25,7 +25,7 @@ def draw(runs: Runs, ax: Axes | None = None) -> Figure:
 
     Args:
         runs: a run, or several by name.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
     """
     ax = style.axes(ax)
     bars = {name or "payload": gigabytes(run) for name, run in by_name(runs).items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Figures as methods, `run.plot.sequence()`, with the signature and the docstring of what draws them."""
+"""Figures as methods, `run.plot.sequence()`, with the signature and the docstring of the drawing functions."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def draw(
 
     Args:
         run: a run.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
         quantity: which; "queue" has the mean as a bar and the longest as a dot.
         most: how many ports are shown, the largest.
     """

@@ -51,7 +51,7 @@ def draw(run: RunLike, ax: Axes | None = None, *, metric: str = "packet_utilizat
 
     Args:
         run: a run.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
         metric: circuit_utilization, packet_utilization, voq_mean, dropped or marked.
     """
     cells = matrix(run, metric)

@@ -46,7 +46,7 @@ def draw(
 
     Args:
         runs: a run, or several by the name for the legend.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
         quantity: events of reordering, packets missing at these, or packets in vain.
         of: the days of each flow, or those of all flows of the pair together.
     """

@@ -34,7 +34,7 @@ def draw(run: RunLike, ax: Axes | None = None) -> Figure:
 
     Args:
         run: a run.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
     """
     ax = style.axes(ax)
     flows = known(run)

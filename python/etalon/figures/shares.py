@@ -36,8 +36,8 @@ def draw(shares: Shares, ax: Axes | None = None) -> Figure:
     """Draws a heat map: blue gets more than half, orange less; the diagonal is a control beside itself.
 
     Args:
-        shares: of the goodput of both, 0..1, by who gets it and beside whom.
-        ax: axes to draw on; a new figure without.
+        shares: each control's share of both controls' goodput, 0..1, by that control and the other.
+        ax: axes to draw on; by default a new figure's.
     """
     names, cells = _matrix(shares)
     side = min(1.2 + 0.38 * len(names), style.PAGE)

@@ -78,9 +78,9 @@ def draw(
 
     Args:
         run: a run or a plan whose network is of kind "ocs".
-        ax: axes to draw on; a new figure without.
-        rack: whose uplinks.
-        until_us: the end of what is drawn, in us; three days of the first uplink without.
+        ax: axes to draw on; by default a new figure's.
+        rack: the rack with the uplinks.
+        until_us: the end of the drawn time, in us; by default after three days of the first uplink.
 
     Raises:
         EtalonError: for another kind of network, or if there is no such rack.

@@ -102,7 +102,7 @@ def context() -> Iterator[None]:
 
 
 def axes(ax: Axes | None = None, *, width: float = COLUMN, height: float = 2.1) -> Axes:
-    """Gives back `ax`, or the axes of a new figure of `width` x `height` inches."""
+    """Returns `ax`, or the axes of a new figure of `width` x `height` inches."""
     if ax is not None:
         return ax
     return new(width, height).add_subplot()

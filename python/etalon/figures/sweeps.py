@@ -78,7 +78,7 @@ def draw(
     number: Number | None = None,
     **more: Any,
 ) -> Figure:
-    """Draws the figure `name` of a sweep, in as many panels as it takes.
+    """Draws the figure `name` of a sweep, in as many panels as it needs.
 
     Args:
         sweep: the runs, and the values that set them apart.
@@ -86,7 +86,7 @@ def draw(
         x: the key along the axis. Without it, the one with the most numbers.
         hue: the key that tells the lines apart. Without it, the next one with few values.
         facet: the key that tells the panels apart. Without it, all that is left.
-        number: what is drawn of each run, for figures of numbers.
+        number: the metric to draw of each run, for figures of numbers.
         more: further arguments of the figure.
     """
     from etalon.figures import panels

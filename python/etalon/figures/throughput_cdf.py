@@ -38,7 +38,7 @@ def draw(runs: Runs, ax: Axes | None = None, *, flow_class: str | None = None) -
 
     Args:
         runs: a run, or several by the name for the legend.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
         flow_class: flows of this class only.
     """
     return style.figure_of(distribution.draw(curves(runs, flow_class), ax, x=X, y=Y))

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class PlanLike(Protocol):
-    """A plan: what was asked for."""
+    """A plan, as figures see it."""
 
     def resolve(self) -> dict[str, Any]:
-        """The plan as the simulator gets it: integers, with the unit in the key."""
+        """The plan as the simulator receives it: integers, with the unit in the key."""
         ...
 
 
 class RunLike(Protocol):
-    """A run: what was measured."""
+    """A run, as figures see it."""
 
     @property
     def plan(self) -> PlanLike: ...

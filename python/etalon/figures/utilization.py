@@ -36,7 +36,7 @@ def draw(
     Args:
         points: runs (or lists of runs that differ by seed, or percentages) by value of the parameter; or several such
             series by the name for the legend.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
         xlabel: the parameter, with its unit.
         published: percentages by value of the parameter, drawn as open markers; or
             several such series by the names of those measured.

@@ -54,7 +54,7 @@ def draw(
 
     Args:
         runs: a run, or several by the name for the legend. The days are those of the first.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
         span_us: the part shown, in microseconds after the pair's day. All by default.
     """
     ax = style.axes(ax)

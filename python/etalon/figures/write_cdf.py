@@ -37,7 +37,7 @@ def draw(runs: Runs, ax: Axes | None = None) -> Figure:
 
     Args:
         runs: a run, or several by the name for the legend.
-        ax: axes to draw on; a new figure without.
+        ax: axes to draw on; by default a new figure's.
     """
     return style.figure_of(distribution.draw(curves(runs), ax, x=X, y=Y))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Reports: one HTML file a run, a sweep or a reproduction, with figures, tables, the plan and where the numbers come from."""
+"""Reports: one HTML file a run, a sweep or a reproduction, with figures, tables, the plan and the origin of the numbers."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
     result = etalon.reproduce.reproduce("nsdi20", figures=["9a"])
     result.print()
 
-A paper's folder (`papers/nsdi20`) says what is run (`series.toml`, with plans in `plans/`), what the paper published and how
-near a measurement must come (`published.toml`), and how its figures are drawn (`figures.py`). See `etalon.reproduce.paper`.
+A paper's folder (`papers/nsdi20`) lists the runs (`series.toml`, with plans in `plans/`), the published values and the
+tolerances of measurements (`published.toml`), and draws the figures (`figures.py`). See `etalon.reproduce.paper`.
 """
 
 from __future__ import annotations

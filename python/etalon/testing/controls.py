@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What congestion controls are held to, as `cc_model.rs` of `etalon-tcp` holds the built-in ones.
+"""The properties that congestion controls must have, as `cc_model.rs` of `etalon-tcp` holds the built-in ones.
 
 The model goes by rounds. In each, a window of segments crosses one bottleneck of a fixed rate with a finite queue; the RTT is
 what the queue makes of it. Overflow loses a segment, and a queue above a third marks where the control asks for DCTCP's
@@ -126,7 +126,7 @@ class Sender:
 
 @dataclass
 class Outcome:
-    """What a run of the model came to."""
+    """The result of a run of the model."""
 
     utilisation: float = 0
     losses: int = 0

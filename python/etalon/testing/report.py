@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What came of a check: sentences, and a figure."""
+"""The result of a check: sentences, and a figure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CheckFailed(EtalonError, AssertionError):
 
 @dataclass(frozen=True)
 class Checked:
-    """A check that was passed."""
+    """The result of a passed check."""
 
     name: str
     properties: tuple[str, ...]
@@ -25,7 +25,7 @@ class Checked:
     draw: Callable[[], Any]
 
     def plot(self) -> Any:
-        """A figure of what it does beside built-in ones."""
+        """A figure of the checked code beside built-in ones."""
         return self.draw()
 
     def __repr__(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What schedulers are held to, as `properties.rs` of `etalon-schedule` holds the built-in ones."""
+"""The properties that schedulers must have, as `properties.rs` of `etalon-schedule` holds the built-in ones."""
 
 from __future__ import annotations
 
