@@ -85,7 +85,7 @@ class Tcp(Table):
     max_delayed_ack: Time = 200 * MS
     """Largest delay of such an ACK."""
     receive_buffer: Buffer = 64 << 10
-    """Receive buffer at first, in bytes of payload (Linux offers half of `tcp_rmem`, which starts at 128 KiB)."""
+    """Initial receive buffer, in bytes of payload (Linux offers half of `tcp_rmem`, which starts at 128 KiB)."""
     max_receive_buffer: Buffer = 3 << 20
     """Largest receive buffer that autotuning reaches; no autotuning unless it exceeds `receive_buffer`."""
     max_send_buffer: SendBuffer | None = None

@@ -140,7 +140,7 @@ class OcsFailure(Table):
     switch: Annotated[int, Field(strict=True, ge=0)] | None = None
     """A circuit switch."""
     start: Time = Field(alias="from")
-    """When."""
+    """When the failure begins."""
     end: Time | None = Field(default=None, alias="to")
     """When it recovers; by default never."""
     locks_after: Time | None = None
@@ -187,11 +187,11 @@ class Ocs(Racks):
     late: Literal["lost", "completes"] = "lost"
     """The fate of a packet whose circuit ends during its transmission."""
     hops: int = Field(default=32, strict=True, ge=1, le=255)
-    """Most hops of a packet; one that needs more is lost."""
+    """Largest number of hops of a packet; a packet that needs more is lost."""
     reroute: Time = 0
     """How long racks take to reroute when something fails or recovers."""
     failure: tuple[OcsFailure, ...] = ()
-    """What fails for a time."""
+    """Parts that fail for a time."""
 
     def resolve(self) -> dict[str, Any]:
         """The network as the core takes it, but for uplinks, relays and classes, which the schedule and routing say."""

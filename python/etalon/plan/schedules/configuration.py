@@ -57,7 +57,7 @@ class Change(Table):
     """Another week, which begins as the first week ends that does not end before `at`."""
 
     at: Time
-    """When the switch learns of it."""
+    """When the switch learns of this week."""
     configurations: tuple[Configuration, ...] = Field(min_length=1)
     """The week, in order. It may use new kinds of circuits."""
 

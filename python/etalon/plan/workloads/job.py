@@ -97,9 +97,9 @@ class Slow(Table):
 
     in_order: ClassVar = ("rank", "times")
     rank: Rank
-    """Its number."""
+    """Number of the rank."""
     times: float = Field(gt=0, le=1e6, allow_inf_nan=False)
-    """Its time relative to other ranks'."""
+    """Its computing time relative to other ranks'."""
 
 
 class Deed(Table):

@@ -19,9 +19,9 @@ class Sizes(Table):
 
     in_order: ClassVar = ("least", "most")
     least: Size
-    """The smallest."""
+    """Smallest size."""
     most: Size
-    """The largest."""
+    """Largest size."""
 
 
 class Rings(Workload):
