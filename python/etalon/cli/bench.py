@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
 def bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Benches; all if left out.", show_default=False),
+        typer.Argument(metavar="NAME", help="Benches (default: all).", show_default=False),
     ] = None,
     out: Annotated[
         Path | None,

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def run(chosen: Sequence[str], out: Path | None, as_json: bool) -> None:
-    """Counts, prints what was counted beside what the committed table says, and fails if it grew.
+    """Counts, prints the counts beside the committed table's, and fails if one grew.
 
     Raises:
-        EtalonError: the machine cannot count; or something grew, and nothing is to be written.
+        EtalonError: the machine cannot count; or a count grew, and no table is to be written.
     """
     from etalon.bench import instructions
 

@@ -315,7 +315,7 @@ def _program(
 
 
 def _build(plan: Plan, option: str, given: dict[str, Any]) -> Program:
-    """A program as a plan has it, of which `option` says where it runs."""
+    """A program as in a plan; `option` names its hosts."""
     from etalon.plan.explain import build
     from etalon.plan.program import Program
 

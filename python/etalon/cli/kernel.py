@@ -18,7 +18,7 @@ from etalon.progress import steps
 if TYPE_CHECKING:
     from etalon.kernel import Progress, Status
 
-Hz = Annotated[int, typer.Option("--hz", help="Timer frequency; the papers' kernels had 250.")]
+Hz = Annotated[int, typer.Option("--hz", help="Timer frequency; the papers' kernels used 250.")]
 
 app = typer.Typer(
     help="Build and keep the kernel of the Linux engine.",
@@ -40,7 +40,7 @@ def build(
         typer.Option(
             "--source",
             metavar="DIR|TARBALL",
-            help="Source of Linux 6.1.x (default: Debian's, fetched if need be).",
+            help="Source of Linux 6.1.x (default: Debian's, fetched if necessary).",
             show_default=False,
         ),
     ] = None,

@@ -136,7 +136,7 @@ def _claim(store: Store, plan: Plan, *, known: bool) -> None:
 
 
 def _kept(store: Store, run: Run) -> bool:
-    """Whether these results are in their folder; says so of those that Ctrl-C cut short."""
+    """Whether these results are in their folder; notes those that Ctrl-C cut short."""
     folder = store.place(run.plan)
     if not run.partial:
         return True
@@ -150,7 +150,7 @@ def _kept(store: Store, run: Run) -> bool:
 
 
 def _draw(kept: Sequence[tuple[Run, Path]], pdf: bool) -> bool:
-    """Draws the figures that are missing; says whether Ctrl-C let it."""
+    """Draws the missing figures. Returns whether it finished before Ctrl-C."""
     for run, folder in kept:  # all tables are safe by now, whatever happens here
         if (folder / "report.html").exists():
             continue
@@ -165,7 +165,7 @@ def _draw(kept: Sequence[tuple[Run, Path]], pdf: bool) -> bool:
 
 
 def default_folder(plan: Plan, engine: str = "sim") -> Path:
-    """Where a plan's results go if nothing else is said; results of the Linux engine say so."""
+    """The default folder of a plan's results. Its name includes any engine but the simulator."""
     mark = "" if engine == "sim" else f"-{engine}"
     return RUNS / f"{plan.name}{mark}-{plan.digest[:8]}"
 

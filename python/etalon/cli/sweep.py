@@ -38,7 +38,9 @@ Zipped = Annotated[
 ]
 Seeds = Annotated[
     int | None,
-    typer.Option("--seeds", min=1, help="Seeds a point, from the plan's on.", show_default="1"),
+    typer.Option(
+        "--seeds", min=1, help="Seeds per point, counted from the plan's.", show_default="1"
+    ),
 ]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A run: its tables, and the numbers that are read off them."""
+"""A run: its tables, and the numbers derived from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from etalon.figures import Plots
 
 Of = Literal["flow", "pair"]
-"""Of which days: each flow's, or those of all flows of the pair together."""
+"""Whose days count: each flow's, or the days of all flows of the pair together."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
