@@ -120,15 +120,20 @@ def beside(results: Results, percent: X) -> float:
     return 100 * carried / float(most)
 
 
-def tax(results: Results) -> float:
+def tax(results: Results, series: str = "tax") -> float:
     """The bandwidth tax of data mining traffic, in %: of either class, weighted by its share of the bytes."""
-    run = results.run("tax", 0.1)
+    run = results.run(series, 0.1)
     rows = run.hops_by_class().iter_rows(named=True)
     of = {row["class"]: float(row["tax"]) for row in rows}
     if missing := {"low", "bulk"} - of.keys():
         raise Missing(f"tax: no packet of class {', '.join(sorted(missing))} has arrived")
     low = short_share("opera-datamining", CUTOFF)
     return 100 * (low * of["low"] + (1 - low) * of["bulk"])
+
+
+def tax_of_direct_bulk(results: Results) -> float:
+    """The same if bulk never takes a second hop."""
+    return tax(results, "tax-direct")
 
 
 def short_share(sizes: str, cutoff: int) -> float:
