@@ -369,7 +369,7 @@ impl<T: Tap> World<'_, '_, T> {
     }
 
     /// Opens subflows that wait for the first, gives them data, and closes them after the last of it. They wait for its first
-    /// DATA_ACK (RFC 8684, section 3.1), so that their SYNs do not meet the queue that the initial window fills. As seen on Linux, none
+    /// DSS (RFC 8684, section 3.1), so that their SYNs do not meet the queue that the initial window fills. As seen on Linux, none
     /// is opened for an application that has written all by then.
     fn feed(&mut self, now: Time, group: usize, edge: &mut Edge<PacketId>) {
         let flows = self.groups[group].flows.clone();
@@ -377,7 +377,7 @@ impl<T: Tap> World<'_, '_, T> {
         let Some(first) = first.filter(|end| end.connection.is_established()) else {
             return;
         };
-        if first.connection.data_acked().0 > 0 && self.groups[group].sender.is_writing() {
+        if first.connection.may_be_joined() && self.groups[group].sender.is_writing() {
             for &flow in &flows[1..] {
                 if !self.flows.is_open(flow) && !self.flows.is_over(flow) {
                     self.open(flow, now);

@@ -39,6 +39,8 @@ pub(crate) struct Subflow {
     mptcp: Mptcp,
     /// The other end has answered what ended the handshake.
     joined: bool,
+    /// DSS has come.
+    hears_dss: bool,
     /// Mappings of what was written and is not acknowledged, in order, and the bytes of all that there have been.
     sent: VecDeque<Run>,
     written: u64,
@@ -59,6 +61,7 @@ impl Subflow {
         Subflow {
             mptcp,
             joined: mptcp.subflow == 0,
+            hears_dss: false,
             sent: VecDeque::new(),
             written: 0,
             received: VecDeque::new(),
@@ -90,6 +93,14 @@ impl<C: CongestionControl> Connection<C> {
     #[must_use]
     pub fn carries_data(&self) -> bool {
         self.is_established() && !self.awaits_join()
+    }
+
+    /// Whether the other end has shown by DSS that it speaks MPTCP, so that other subflows may join (RFC 8684, section 3.1). It may have
+    /// acknowledged nothing of the stream yet.
+    #[must_use]
+    pub fn may_be_joined(&self) -> bool {
+        let subflow = self.subflow.as_deref();
+        self.is_established() && subflow.is_some_and(|subflow| subflow.hears_dss)
     }
 
     fn awaits_join(&self) -> bool {
@@ -144,11 +155,12 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Bytes of the stream for which its congestion window has room, in segments without DSS as Linux counts them, less what it has
-    /// and did not send.
+    /// and did not send. As seen there, what is to be sent again goes first.
     #[must_use]
     pub fn room_for_mapped(&self) -> u64 {
         let path = self.path();
-        let free = path.window().cwnd.saturating_sub(path.in_flight());
+        let taken = path.in_flight() + self.snd.due_again();
+        let free = path.window().cwnd.saturating_sub(taken);
         let room = u64::from(free) * u64::from(self.mapped_mss());
         room.saturating_sub(self.snd.pending)
     }
@@ -207,7 +219,8 @@ impl<C: CongestionControl> Connection<C> {
 
     /// What has come of the stream is read. Returns the buffer that all of its subflows are to have, if more was read in a round trip
     /// of `rtt8` (that of the slowest of them: RFC 6182, section 5.3) than in any before. As seen on Linux the first round trip begins with
-    /// the first data, and none takes less than a millisecond, the step in which timestamps count.
+    /// the first data and is expected to bring what the handshake offered, none takes less than a millisecond, the step in which timestamps
+    /// count, and none is over before the round trip that was known when something was last read.
     pub fn tune_stream(&self, stream: &mut DataReceiver, rtt8: u64) -> Option<u32> {
         self.rcv.autotune.as_ref()?;
         let total = stream.received();
@@ -216,9 +229,14 @@ impl<C: CongestionControl> Connection<C> {
         }
         let tune = stream.autotune.get_or_insert_with(|| {
             let mut tune = Autotune::new(self.config.max_receive_buffer.saturating_mul(2));
-            tune.begin(&self.clock, self.rcv.first_round_trip(), 0);
+            let first = self.config.initial_receive_window;
+            let first = first.min(self.config.receive_buffer);
+            tune.begin(&self.clock, self.rcv.first_round_trip_of(first), 0);
             tune
         });
+        if tune.rtt8() > 0 && !tune.is_over(&self.clock) {
+            return None;
+        }
         tune.adopt(if rtt8 == 0 { 0 } else { rtt8.max(LEAST_RTT8) });
         tune.read(&self.clock, total, self.rcv.advertised_mss)
     }
@@ -360,6 +378,7 @@ impl<C: CongestionControl> Connection<C> {
             return;
         };
         subflow.joined = true;
+        subflow.hears_dss = true;
         subflow.acked = subflow.acked.max(dss.data_ack);
         subflow.room_end = subflow.room_end.max(dss.data_ack + window);
         let Some(mapping) = dss.mapping else { return };

@@ -248,8 +248,14 @@ impl Receiver {
     }
 
     /// What the first round trip is expected to bring.
-    pub fn first_round_trip(&self) -> u32 {
+    fn first_round_trip(&self) -> u32 {
         self.window_limit.min(FIRST_SEGMENTS * self.advertised_mss)
+    }
+
+    /// The same where the handshake offered whole segments of up to `offered` bytes.
+    pub fn first_round_trip_of(&self, offered: u32) -> u32 {
+        let mss = self.advertised_mss.max(1);
+        (offered / mss).clamp(1, FIRST_SEGMENTS) * mss
     }
 
     /// The segment echoed our timestamp `echo`, the one before it `last`.

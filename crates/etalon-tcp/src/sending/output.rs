@@ -129,6 +129,15 @@ impl<C: CongestionControl> Sender<C> {
         })
     }
 
+    /// Lost segments that go out before new ones.
+    pub(crate) fn due_again(&self) -> u32 {
+        let sums = self.board.sums();
+        match self.frto.retransmit {
+            Retransmit::Lost => sums.lost.saturating_sub(sums.retransmitted),
+            _ => 0,
+        }
+    }
+
     /// The next lost segment, if the window lets it out.
     fn next_retransmission(&mut self, clock: &Clock, config: &Config) -> Option<Transmission> {
         if !self.board.has_lost()
