@@ -387,22 +387,6 @@ fn a_subflow_that_joins_carries_data_once_that_was_answered() {
     }
 }
 
-/// As seen on Linux: an ACK first lets out what is lost, and only then is asked whether there is room for more of the stream.
-#[test]
-fn what_is_to_be_sent_again_takes_room() {
-    let client = Connection::client(config(0), Cubic::default());
-    let capable = |syn_ack: &mut Segment| syn_ack.rare.set_mptcp(Some(MptcpOption::Capable));
-    let mut b = common::Bench::client(client, 10 * MS, capable);
-    b.end.write_mapped(0, 60_000);
-    while b.poll().is_some() {}
-    b.wait(10 * MS);
-    let ack = b.ack_segment(0, &[(2, 6)]);
-    b.end.on_segment(b.now, &ack);
-    let path = b.end.path();
-    assert!(path.pipe().lost > 1 && path.in_flight() < path.window().cwnd);
-    assert_eq!(b.end.room_for_mapped(), 0);
-}
-
 /// RFC 8684, section 3.1: DSS is enough for others to join, also in an ACK of data that arrived behind a hole.
 #[test]
 fn the_first_dss_lets_others_join_whatever_it_acknowledges() {
