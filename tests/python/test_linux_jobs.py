@@ -224,3 +224,29 @@ def test_a_program_with_sockets_takes_as_long_as_a_job(tmp_path: Path) -> None:
         begins, ends = ([int(words[3 * at + which]) for words in told] for which in (0, 1))
         took.append((max(ends) - min(begins)) / 1e3)
     assert took[1:] == pytest.approx(times(job)[1:], rel=0.03)
+
+
+@pytest.mark.parametrize("decays", [True, False])
+def test_windows_shrink_while_ranks_compute_if_the_plan_says_so(decays: bool) -> None:
+    """A round trip of 2 ms, and 900 ms of computing between messages: more than four timeouts."""
+    work = et.job(et.send("16MB", 0, 1), et.compute("900ms"), iterations=3)
+    net = et.network(
+        racks=2,
+        hosts=1,
+        packet={"rate": "10Gbps", "delay": "500us", "hold_queue": 2000},
+        host={"rate": "10Gbps", "delay": "0us", "jitter": "0us"},
+        voq=4000,
+    )
+    tcp = {"max_cwnd": 1000, "slow_start_after_idle": decays}
+    settings: dict[str, Any] = {"tdf": 1, "warmup": "0ms", "duration": "5s", "end_when_done": True}
+    runs = both(et.experiment(net, et.packet_only(net), work, tcp=tcp, **settings))
+    took = []
+    for run in runs:
+        rows = run.steps.filter(pl.col("peer") >= 0).sort("iteration")
+        took.append((rows["received_ns"] - rows["ready_ns"]).to_list())
+    sim, linux = took
+    assert linux[1:] == pytest.approx(sim[1:], rel=0.03)
+    # 16 MB take 12.9 ms on the wire, and half a round trip: a window that stays is as fast as that.
+    whole = 16e6 * 9014 / 8948 * 8 / 10
+    for one in took:
+        assert (one[1] > whole + 3e6) == decays

@@ -129,6 +129,7 @@ failure = [{ link = ["r0", "p0a0"], from = "1ms", to = "2ms" }]
 [tcp]
 initial_rto = "500ms"
 max_cwnd = 100
+slow_start_after_idle = false
 otcp = true
 
 [[tcp.path]]
@@ -284,7 +285,7 @@ params = { g = 0.1 }
 
 [[job]]
 transport = "tdtcp"
-do = [{ all_reduce = "1MB" }]
+do = [{ all_reduce = "1MB", among = [[0, 1]] }]
 """
 
 

@@ -361,7 +361,7 @@ fn library(image: &Image, name: &str) -> Result<PathBuf, LinuxError> {
 }
 
 /// Settings of every host's stack.
-fn sysctls(tcp: &Tcp) -> [(&'static str, String); 8] {
+fn sysctls(tcp: &Tcp) -> [(&'static str, String); 9] {
     let switch = |on: bool| String::from(if on { "1" } else { "0" });
     // Linux offers half of its buffer, for it counts what the other half costs.
     let receive = u64::from(tcp.receive_buffer_bytes) * 2;
@@ -386,6 +386,10 @@ fn sysctls(tcp: &Tcp) -> [(&'static str, String); 8] {
         (
             "net.ipv4.tcp_tso_win_divisor",
             tcp.tso_win_divisor.to_string(),
+        ),
+        (
+            "net.ipv4.tcp_slow_start_after_idle",
+            switch(tcp.slow_start_after_idle),
         ),
         // Flows know nothing of those before them, as in the simulator.
         ("net.ipv4.tcp_no_metrics_save", switch(true)),

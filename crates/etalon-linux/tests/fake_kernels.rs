@@ -429,6 +429,38 @@ fn programs_report_where_demand_is_known_from_hosts() {
     }
 }
 
+/// What an MPI program preloads anyway stays, behind what asks for circuits.
+#[test]
+fn programs_whose_collectives_ask_preload_what_does() {
+    let plan = plan();
+    let env = vec![
+        "ETALON_ASK=ring".to_owned(),
+        "LD_PRELOAD=/own.so".to_owned(),
+    ];
+    let options = Options {
+        programs: vec![Program {
+            command: vec!["echo".into()],
+            env,
+            ..Program::default()
+        }],
+        ..Options::default()
+    };
+    let log = Written::default().say(10_000_000, Event::End { complete: true });
+    let script = "tail -c +25 <&3 | strings -n 1 >&2; cat $LOG >&4";
+    let fake = Fake::new("asking", &log.0, script);
+    let start = || run(&plan, &fake.image, &Control::default(), &options);
+    let library = fake.image.path.with_file_name("libask.so");
+    let refused = start().expect_err("no library").message;
+    assert!(
+        refused.contains("libask.so, which programs preload"),
+        "{refused}"
+    );
+    std::fs::write(&library, "").expect("a library");
+    let console = start().expect("a run").console;
+    let line = format!("LD_PRELOAD={}:/own.so", library.display());
+    assert!(console.lines().any(|l| l.ends_with(&line)), "{console}");
+}
+
 /// The log of a program that writes `pieces` pieces of text.
 fn talkative(pieces: u64) -> Written {
     let output = Event::Output {

@@ -50,6 +50,13 @@ pub struct Tcp {
     pub pacing: bool,
     /// A chunk of segments waits while less of the window is free than this part of it (`tcp_tso_win_divisor`).
     pub tso_win_divisor: u32,
+    /// A sender's window shrinks while it is idle (RFC 2861, section 3.1).
+    #[serde(default = "decays")]
+    pub slow_start_after_idle: bool,
+}
+
+fn decays() -> bool {
+    true
 }
 
 /// What TCP takes for the way to a peer, as in [`Tcp`].

@@ -36,6 +36,7 @@ pub(crate) fn config(plan: &Scenario, distance: Distance) -> Config {
         timestamps: tcp.timestamps,
         pacing: tcp.pacing,
         tso_win_divisor: tcp.tso_win_divisor,
+        slow_start_after_idle: tcp.slow_start_after_idle,
         autocorking: true,
         time_wait: u64::MAX, // no port is used again
         waits_for_room: Some(tcp.max_send_buffer_bytes),

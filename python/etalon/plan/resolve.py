@@ -150,6 +150,7 @@ def _tcp(plan: Experiment) -> dict[str, Any]:
         "ecn": tcp.ecn,
         "pacing": tcp.pacing,
         "tso_win_divisor": tcp.tso_win_divisor,
+        **({} if tcp.slow_start_after_idle else {"slow_start_after_idle": False}),
     }
     if isinstance(plan.network, Switched) and (tcp.path or tcp.otcp):
         given: dict[str, TcpPath] = {path.layer: path for path in tcp.path}

@@ -103,3 +103,6 @@ class Tcp(Table):
     tso_win_divisor: int = Field(default=3, strict=True, ge=0, le=1000)
     """TSO deferral: segments wait while less than 1/n of the window is free and an ACK is expected within a millisecond
     and half a round trip (Linux's `tcp_tso_win_divisor`; 0: while fewer than four segments fit). 100 switches it off."""
+    slow_start_after_idle: bool = Field(default=True, strict=True)
+    """Whether a sender's window is halved for each retransmission timeout that it is idle (RFC 2861, section 3.1). Jobs that
+    compute for long between messages start slowly with it; operators of such clusters switch it off."""

@@ -121,6 +121,7 @@ fn tcp() -> Tcp {
         ecn: false,
         pacing: false,
         tso_win_divisor: 3,
+        slow_start_after_idle: true,
     }
 }
 
