@@ -104,6 +104,16 @@ def shuffle_mean(results: Results) -> float:
     return of_size(results, "shuffle", 1, 100_000, "mean")
 
 
+def shuffle_p99_of_another(results: Results) -> float:
+    """The same p99, beside that of the authors' other topology."""
+    return shuffle_p99(results)
+
+
+def shuffle_mean_of_another(results: Results) -> float:
+    """The same mean, beside that of the authors' other topology."""
+    return shuffle_mean(results)
+
+
 def shuffle_plateau(results: Results) -> float:
     """Share of the links to hosts that the shuffle's first 44 ms use, in %."""
     ports = results.run("shuffle-plateau", 1).ports
