@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Seek, Write, pipe, stdin};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use etalon_scenario::{ANSWER_FD, INPUT_FD, LOG_FD, SETUP_FD};
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::unistd::{AccessFlags, Pid, access};
 
 use crate::{Image, LinuxError};
 
@@ -59,6 +60,7 @@ impl Machine {
         setup: &[u8],
         start: Start,
     ) -> Result<(Machine, PipeWriter), LinuxError> {
+        runs(&image.path).map_err(|e| not_started(image, &e))?;
         let setup = in_memory(setup)
             .map_err(|e| LinuxError::boot(format!("No memory for the kernel's setup: {e}.")))?;
         let pipes = || -> std::io::Result<_> {
@@ -141,6 +143,15 @@ impl Drop for Machine {
 }
 
 /// Why a kernel could not be started.
+/// Looks whether a file may be executed. A forked process could not always tell: its descriptors may take the place of the one on which it
+/// would report that.
+fn runs(path: &Path) -> std::io::Result<()> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(access(path, AccessFlags::X_OK)?)
+}
+
 fn not_started(image: &Image, e: &std::io::Error) -> LinuxError {
     let path = image.path.display();
     LinuxError::boot(match e.kind() {
