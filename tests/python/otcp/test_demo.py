@@ -145,7 +145,7 @@ def test_an_ordinary_user_has_all_but_bpf(programs: Path, left: list[Demo]) -> N
         readable = " ".join({sys.base_prefix, sys.prefix, str(ROOT)})
         by = ["unshare", "--mount", "--propagation", "private", "sh"]
         by += [str(Path(__file__).with_name("ordinary_user.sh")), name, readable]
-        demo = Demo(folder, "--json", "--samples", "5", by=by)
+        demo = Demo(folder, "--json", "--samples", "25", by=by)
         left.append(demo)
         out, err = demo.process.communicate(timeout=300)
     assert demo.process.returncode == 0, err
