@@ -25,6 +25,7 @@ from etalon.plan import Plan
 
 HERE = Path(__file__).resolve().parent
 MTU = 9000
+ROUNDS = 100_000
 PAYLOAD = MTU - 52
 """Of a segment: without headers of IP and TCP and the time stamps."""
 REDIS = 'redis-server --bind 0.0.0.0 --protected-mode no --save "" --logfile /dev/null'
@@ -125,6 +126,13 @@ def measure(bench: Bench, turns: int) -> tuple[float, float]:
     return found[len(found) // 2], found[0]
 
 
+def round_us(tool: Path, what: str) -> float:
+    """Processor time of a round in which two processes of this machine itself wake each other by a futex."""
+    before = cpu()
+    subprocess.run([tool, what, str(ROUNDS)], check=True)
+    return 1e6 * (cpu() - before) / ROUNDS
+
+
 def missing(bench: Bench) -> str:
     """Which program is not there."""
     absent = [name for name in bench.needs if shutil.which(name) is None]
@@ -155,6 +163,11 @@ def main() -> None:
                 continue
             median, best = measure(bench, given.turns)
             print(f"| {bench.name} | {median:.3g} us | {best:.3g} us |", flush=True)
+        both, one = (round_us(tool, what) for what in ("rounds", "rounds-without"))
+        print(
+            f"\nTwo processes of this machine that wake each other in turn: {both:.3g} us a round; "
+            f"{one:.3g} us if one of them may not read the time stamp counter."
+        )
     print(f"\nLoad of the machine: {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors.")
 
 

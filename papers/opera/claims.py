@@ -104,14 +104,8 @@ def shuffle_mean(results: Results) -> float:
     return of_size(results, "shuffle", 1, 100_000, "mean")
 
 
-def shuffle_p99_of_another(results: Results) -> float:
-    """The same p99, beside that of the authors' other topology."""
-    return shuffle_p99(results)
-
-
-def shuffle_mean_of_another(results: Results) -> float:
-    """The same mean, beside that of the authors' other topology."""
-    return shuffle_mean(results)
+# Each claim has a measure of its own; these are judged by the log of the authors' other topology.
+shuffle_p99_of_another, shuffle_mean_of_another = shuffle_p99, shuffle_mean
 
 
 def shuffle_plateau(results: Results) -> float:

@@ -17,18 +17,22 @@ HOP = 9014 * 8 / RATE + 500e-9
 """Latency of a message beyond its transmission: the NIC stores and forwards a packet, the circuit has a delay; in seconds."""
 
 
-def dedicated(ranks: int, job: Any) -> et.Plan:
-    """Circuits that are there as soon as they are asked for; TCP begins at line rate, as the closed forms do."""
-    host = {"rate": "100Gbps", "delay": "0us", "jitter": "0us"}
-    net = et.network(
+def circuits_only(ranks: int) -> Any:
+    """A rank a rack, whose host is as fast as its circuit; no packet network."""
+    return et.network(
         racks=ranks,
         hosts=1,
         circuits_only=True,
         ack_bypass="500ns",
         circuit=("100Gbps", "500ns"),
-        host=host,
+        host={"rate": "100Gbps", "delay": "0us", "jitter": "0us"},
         voq=1000,
     )
+
+
+def dedicated(ranks: int, job: Any) -> et.Plan:
+    """Circuits that are there as soon as they are asked for; TCP begins at line rate, as the closed forms do."""
+    net = circuits_only(ranks)
     week = et.asked(net, reconfiguration="0us", request="0us", hold="0us")
     tcp = {"initial_cwnd": 100, "max_cwnd": 100, "receive_buffer": "3145.728kB"}
     settings: Any = {"tdf": 1, "warmup": "0ms", "duration": "2s", "end_when_done": True}

@@ -16,10 +16,12 @@ import pytest
 import etalon as et
 from conftest import drawn_today
 from etalon.plan.workloads.job import algorithms
+from test_closed_forms import circuits_only
 
 MB = 1_000_000
 RATE = 100e9
 DELAY = 500
+HOST = {"rate": "100Gbps", "delay": "0us", "jitter": "0us"}
 PAYLOAD, HEADERS = 8948, 66
 """Bytes of a full segment at an MTU of 9000 with time stamps, and those around it on the wire."""
 PIECES = 16
@@ -29,16 +31,7 @@ KINDS = {kind: tuple(names) for kind, names in algorithms().items()}
 
 def dedicated(ranks: int, deed: dict[str, Any], iterations: int) -> et.Plan:
     """One port a rank, a circuit for every message, which costs nothing to change; connections exist, and windows are open."""
-    host = {"rate": "100Gbps", "delay": "0us", "jitter": "0us"}
-    net = et.network(
-        racks=ranks,
-        hosts=1,
-        circuits_only=True,
-        ack_bypass="500ns",
-        circuit=("100Gbps", f"{DELAY}ns"),
-        host=host,
-        voq=1000,
-    )
+    net = circuits_only(ranks)
     # A chain's circuits stay: whoever is ahead streams.
     step = 1 if "broadcast" in deed else -1
     chain = [(rack, (rack + step) % ranks) for rack in range(ranks)]
@@ -49,7 +42,7 @@ def dedicated(ranks: int, deed: dict[str, Any], iterations: int) -> et.Plan:
     circuits = "none" if is_chain else "each"
     if deed["algorithm"] == "two-trees":
         packet = {"rate": "100Gbps", "delay": f"{DELAY}ns", "hold_queue": 100_000}
-        net = et.network(racks=ranks, hosts=1, packet=packet, host=host, voq=100_000)
+        net = et.network(racks=ranks, hosts=1, packet=packet, host=HOST, voq=100_000)
         week, circuits = et.packet_only(net), "none"
     tcp = {"initial_cwnd": 200, "max_cwnd": 200, "receive_buffer": "3145.728kB"}
     job = et.job(deed, circuits=circuits, iterations=iterations, connect="0us", start="1ms")

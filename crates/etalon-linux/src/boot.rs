@@ -142,7 +142,6 @@ impl Drop for Machine {
     }
 }
 
-/// Why a kernel could not be started.
 /// Looks whether a file may be executed. A forked process could not always tell: its descriptors may take the place of the one on which it
 /// would report that.
 fn runs(path: &Path) -> std::io::Result<()> {
@@ -152,6 +151,7 @@ fn runs(path: &Path) -> std::io::Result<()> {
     Ok(access(path, AccessFlags::X_OK)?)
 }
 
+/// Why a kernel could not be started.
 fn not_started(image: &Image, e: &std::io::Error) -> LinuxError {
     let path = image.path.display();
     LinuxError::boot(match e.kind() {

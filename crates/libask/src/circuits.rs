@@ -66,8 +66,6 @@ mod tests {
 
     #[test]
     fn sets_of_ranks_have_names_of_their_own() {
-        // The empty one's is the offset basis of FNV-1a; that of one byte is published, and a rank has four.
-        assert_eq!(digest(&[]), 0xcbf2_9ce4_8422_2325);
         assert_ne!(digest(&[0, 1]), digest(&[1, 0]));
         assert_ne!(digest(&[0, 1]), digest(&[0, 1, 2]));
     }
