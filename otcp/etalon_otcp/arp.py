@@ -8,8 +8,8 @@ this probe: an answer goes there, and one that was not asked for cannot know it.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from ipaddress import IPv4Address
+from typing import NamedTuple
 
 ETHERTYPE = 0x0806
 BROADCAST = b"\xff" * 6
@@ -21,10 +21,11 @@ REQUEST, REPLY = 1, 2
 LEAST_FRAME = 60
 _FIXED = struct.Struct("!HHBBH")
 _ETHERNET_IPV4 = (1, 0x0800, 6, 4)
+_TYPE = ETHERTYPE.to_bytes(2, "big")
+_NOBODY = IPv4Address(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Packet:
+class Packet(NamedTuple):
     """An ARP packet and the frame's addresses."""
 
     destination: bytes
@@ -42,7 +43,7 @@ class Malformed(Exception):
 
 def encode(packet: Packet) -> bytes:
     """The Ethernet frame, 60 bytes, without FCS."""
-    header = packet.destination + packet.source + ETHERTYPE.to_bytes(2, "big")
+    header = packet.destination + packet.source + _TYPE
     fixed = _FIXED.pack(*_ETHERNET_IPV4, packet.operation)
     sender = packet.sender_mac + packet.sender.packed
     target = packet.target_mac + packet.target.packed
@@ -76,13 +77,13 @@ def decode(frame: bytes) -> Packet:
 
 def is_arp(frame: bytes) -> bool:
     """Whether a frame is of ARP's type."""
-    return frame[12:14] == ETHERTYPE.to_bytes(2, "big")
+    return frame[12:14] == _TYPE
 
 
 def probe(address: IPv4Address, drawn: int) -> Packet:
     """Asks whether a host has this address; `drawn` are 24 random bits."""
     mac = PROBE_OUI + drawn.to_bytes(3, "big")
-    return Packet(BROADCAST, mac, REQUEST, mac, IPv4Address(0), bytes(6), address)
+    return Packet(BROADCAST, mac, REQUEST, mac, _NOBODY, bytes(6), address)
 
 
 def answer(request: Packet, mac: bytes) -> Packet:

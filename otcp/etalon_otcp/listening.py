@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from etalon.errors import EtalonError
+from etalon_otcp.channel import Channel, Reader
 from etalon_otcp.config import OpenFlow
 
 LOG = logging.getLogger("etalon_otcp")
@@ -40,9 +41,13 @@ class Connection:
         return self.datapath is not None and self.datapath.id is not None
 
     def drop(self) -> None:
-        """Ends it; its threads see that."""
+        """Ends it: its threads see that, and close it."""
         with contextlib.suppress(OSError):
-            self.socket.shutdown(socket.SHUT_RDWR)
+            socket.socket.shutdown(self.socket, socket.SHUT_RDWR)  # TLS stays for who reads
+
+    def close(self) -> None:
+        """Once nobody serves it any more."""
+        self.drop()
         with contextlib.suppress(OSError):
             self.socket.close()
 
@@ -60,6 +65,7 @@ class Listening:
         self._context = _context(listen)
         self._connections: set[Connection] = set()
         self._lock = threading.Lock()
+        self._reader = Reader()
         self.refused = 0
         """Connections that were too many, or did not say who they are."""
 
@@ -77,7 +83,7 @@ class Listening:
                 continue
             connection = Connection(found)
             if not self._enter(connection):
-                connection.drop()
+                connection.close()
                 continue
             serving = threading.Thread(target=self._serve, args=(connection, address), daemon=True)
             try:
@@ -86,7 +92,7 @@ class Listening:
                 LOG.warning("a switch cannot be let in: %s", error)
                 with self._lock:
                     self._connections.discard(connection)
-                connection.drop()
+                connection.close()
                 time.sleep(0.1)
 
     def __len__(self) -> int:
@@ -122,8 +128,6 @@ class Listening:
                 one.drop()
 
     def _serve(self, connection: Connection, address: Any) -> None:
-        from os_ken.controller.controller import Datapath
-
         with self._counted(connection):
             if self._context:
                 connection.socket.settimeout(UNKNOWN_S)
@@ -138,7 +142,7 @@ class Listening:
                         return
                 if self._context.verify_mode == ssl.CERT_REQUIRED:
                     connection.names = frozenset(names_of(wrapped.getpeercert() or {}))
-            with contextlib.closing(Datapath(connection.socket, address)) as datapath:
+            with contextlib.closing(Channel(connection.socket, address, self._reader)) as datapath:
                 connection.datapath = datapath
                 datapath.names = connection.names
                 try:
@@ -153,7 +157,7 @@ class Listening:
         finally:
             with self._lock:
                 self._connections.discard(connection)
-            connection.drop()
+            connection.close()
 
 
 def names_of(certificate: Any) -> Iterator[str]:

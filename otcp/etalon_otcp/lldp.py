@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """LLDP frames that measure (IEEE 802.1AB), signed, so that nobody else can make links or delays.
 
-A frame carries where it left and when, a nonce, and an HMAC over all of it with a key that only this life of the controller
-knows. What it says is believed if the HMAC is right; that it arrives only once is checked by `probing`, which keeps the nonces.
+A frame carries where it left and when, a nonce, and a code over all of it with a key that only this life of the controller
+knows (keyed BLAKE2b, RFC 7693). What it says is believed if the code is right; that it arrives only once is checked by
+`probing`, which keeps the nonces.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple
 
 ETHERTYPE = 0x88CC
 DESTINATION = bytes.fromhex("0180c200000e")
@@ -18,15 +21,16 @@ DESTINATION = bytes.fromhex("0180c200000e")
 SOURCE = bytes.fromhex("024f54435000")
 OUI = bytes.fromhex("024f54")
 """Of the organisationally specific TLV: locally administered."""
-LEAST_FRAME = 60
-"""Bytes of an Ethernet frame without FCS."""
 MOST_FRAME = 1514
 _BODY = struct.Struct("!BQIQQ")
-_HMAC_BYTES = 16
-_TAIL = 16 + _HMAC_BYTES + 2
-"""From the nonce to the end: nonce, time, HMAC, and the last TLV."""
+_CODE_BYTES = 16
+_TAIL = 16 + _CODE_BYTES + 2
+"""From the nonce to the end: nonce, time, code, and the last TLV."""
 _SUBTYPE = 1
 _END, _CHASSIS, _PORT, _TTL, _ORGANISATION = 0, 1, 2, 3, 127
+_LAST = bytes(2)
+"""The TLV that ends a frame."""
+_TYPE = ETHERTYPE.to_bytes(2, "big")
 
 
 class Kind(IntEnum):
@@ -36,10 +40,11 @@ class Kind(IntEnum):
     """Out to the controller's port and in again: the control path alone."""
     LINK = 1
     """Out of a port, in at a neighbour."""
+    LINKS = 2
+    """Out of several ports at once, whose neighbours are known: the port is 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """What a frame says: its kind, the switch (datapath id) and port it leaves, a nonce, and when (ns, monotonic)."""
 
     kind: Kind
@@ -58,22 +63,30 @@ class Foreign(Exception):
 
 
 class Forged(Exception):
-    """One of ours by its form, with an HMAC that is not."""
+    """One of ours by its form, with a code that is not."""
 
 
 def encode(frame: Frame, key: bytes) -> bytes:
     """The Ethernet frame, 60 bytes or more, without FCS."""
     body = _BODY.pack(frame.kind, frame.dpid, frame.port, frame.nonce, frame.sent_ns)
-    chassis = b"\x07" + f"{frame.dpid:016x}".encode()
-    tlvs = (
-        _tlv(_CHASSIS, chassis)
-        + _tlv(_PORT, b"\x07" + str(frame.port).encode())
+    return _start(frame.dpid, frame.port) + body + _signature(body, key) + _LAST
+
+
+@lru_cache(maxsize=65_536)
+def _start(dpid: int, port: int) -> bytes:
+    """What all frames of a port begin with."""
+    ours = struct.pack("!H", _ORGANISATION << 9 | (4 + _BODY.size + _CODE_BYTES))
+    return (
+        DESTINATION
+        + SOURCE
+        + struct.pack("!H", ETHERTYPE)
+        + _tlv(_CHASSIS, b"\x07" + f"{dpid:016x}".encode())
+        + _tlv(_PORT, b"\x07" + str(port).encode())
         + _tlv(_TTL, struct.pack("!H", 120))
-        + _tlv(_ORGANISATION, OUI + bytes([_SUBTYPE]) + body + _signature(body, key))
-        + _tlv(_END, b"")
+        + ours
+        + OUI
+        + bytes([_SUBTYPE])
     )
-    header = DESTINATION + SOURCE + struct.pack("!H", ETHERTYPE)
-    return (header + tlvs).ljust(LEAST_FRAME, b"\0")
 
 
 def decode(frame: bytes, key: bytes) -> Frame:
@@ -82,7 +95,7 @@ def decode(frame: bytes, key: bytes) -> Frame:
     Raises:
         Malformed: if it is no LLDP frame, or ours with fields that cannot be.
         Foreign: if it is an LLDP frame without our TLV.
-        Forged: if its HMAC is wrong.
+        Forged: if its code is wrong.
     """
     if not is_lldp(frame):
         raise Malformed("no LLDP frame")
@@ -95,7 +108,7 @@ def decode(frame: bytes, key: bytes) -> Frame:
     ]
     if not ours:
         raise Foreign
-    if len(ours) > 1 or len(ours[0]) != _BODY.size + _HMAC_BYTES:
+    if len(ours) > 1 or len(ours[0]) != _BODY.size + _CODE_BYTES:
         raise Malformed("our TLV twice, or of another length")
     body, signature = ours[0][: _BODY.size], ours[0][_BODY.size :]
     if not hmac.compare_digest(signature, _signature(body, key)):
@@ -113,11 +126,11 @@ def nonce(frame: bytes) -> int:
 
 def is_lldp(frame: bytes) -> bool:
     """Whether a frame is of LLDP's type."""
-    return frame[12:14] == ETHERTYPE.to_bytes(2, "big")
+    return frame[12:14] == _TYPE
 
 
 def _signature(body: bytes, key: bytes) -> bytes:
-    return hmac.digest(key, body, "sha256")[:_HMAC_BYTES]
+    return hashlib.blake2b(body, digest_size=_CODE_BYTES, key=key).digest()
 
 
 def _tlv(kind: int, value: bytes) -> bytes:

@@ -7,9 +7,12 @@ import logging
 import random
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from etalon_otcp.controller import Controller
+from etalon_otcp.delays import Calibrate
 from etalon_otcp.network import Known, PortId, Source
 from etalon_otcp.probing import Action
 
@@ -110,13 +113,13 @@ class Measuring:
                 switches = {port.switch for link in links for port in link}
                 switches |= {place.switch for place in places.values()}
                 for link in links:
-                    prober.links.forget(link)
+                    prober.crossings.forget(link)
                 for name, place in places.items():
                     prober.hosts.forget((name, place))
                 for switch in switches:
                     for samples in prober.control.values():
                         samples.forget(switch)
-            probes = list(self._round(sorted(switches), links, places))
+            probes = list(self._round(sorted(switches), links, places, times))
             if not self._probe(probes, times):
                 return
             self._wait(links, times)
@@ -146,25 +149,40 @@ class Measuring:
         return True
 
     def _round(
-        self, switches: list[str], links: Links, hosts: dict[str, PortId]
+        self, switches: list[str], links: Links, hosts: dict[str, PortId], times: int
     ) -> Iterator[Probe]:
-        prober = self._controller.prober
+        """All probes once. Where there is no time for pauses between them, one frame leaves by all ports of a switch."""
+        prober, how = self._controller.prober, self._config.measure
+        control = prober.loop if how.calibrate is Calibrate.LOOP else prober.echo
         for switch in switches:
-            yield lambda now, switch=switch: prober.loop(switch, now)  # type: ignore[misc]
-            yield lambda now, switch=switch: prober.echo(switch, now)  # type: ignore[misc]
-        for source, _ in links:
-            yield lambda now, source=source: prober.link(source, now)  # type: ignore[misc]
+            yield partial(control, switch)
+        many = len(switches) + len(links) + len(hosts)
+        if many * times * how.gap > how.longest:
+            by_switch: dict[str, Links] = defaultdict(list)
+            for link in links:
+                by_switch[link[0].switch].append(link)
+            yield from (partial(self._links, switch, some) for switch, some in by_switch.items())
+        else:
+            yield from (partial(prober.link, source) for source, _ in links)
         for name, (switch, number) in hosts.items():
             address = self._controller.topology.hosts_given[name].probed
-            asked = name, address, switch, (number,)
-            yield lambda now, asked=asked: prober.host(*asked, now_ns=now)  # type: ignore[misc]
+            yield partial(prober.host, name, address, switch, (number,))
+
+    def _links(self, switch: str, links: Links, now_ns: int) -> Action:
+        """A switch's links, each time from another one on: the last port's frame leaves later than the first one's."""
+        first = _VARIED.randrange(len(links))
+        ports = [source.number for source, _ in links]
+        sources = {target: source for source, target in links}
+        return self._controller.prober.links(
+            switch, (*ports[first:], *ports[:first]), sources, now_ns
+        )
 
     def _wait(self, links: Links, times: int) -> None:
         """For the answers that are still under way."""
         until = time.monotonic() + WAIT_S
         prober = self._controller.prober
         while time.monotonic() < until:
-            if all(prober.links.count(link) >= times for link in links):
+            if all(prober.crossings.count(link) >= times for link in links):
                 break
             time.sleep(0.005)
         time.sleep(0.02)

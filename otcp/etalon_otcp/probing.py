@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import struct
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
+from typing import NamedTuple
 
 from etalon_otcp import arp, lldp, ndp
 from etalon_otcp.delays import Calibrate, Samples, Statistic, host_ns, link_ns
@@ -22,11 +24,12 @@ MOST_PORT = 0xFFFFFF00
 PATIENCE_NS = 2_000_000_000
 """What comes later is lost."""
 _ECHO = struct.Struct("!8sQ")
-_ECHO_MARK = b"OTCPECHO"
+ECHO_MARK = b"OTCPECHO"
+"""What echoes of ours begin with."""
+_NONCES = struct.Struct("!512Q")
 
 
-@dataclass(frozen=True)
-class PacketOut:
+class PacketOut(NamedTuple):
     """A frame for a switch to send out of ports."""
 
     switch: str
@@ -34,8 +37,7 @@ class PacketOut:
     frame: bytes
 
 
-@dataclass(frozen=True)
-class Echo:
+class Echo(NamedTuple):
     """An echo request to a switch."""
 
     switch: str
@@ -45,16 +47,14 @@ class Echo:
 Action = PacketOut | Echo
 
 
-@dataclass(frozen=True)
-class LinkSeen:
+class LinkSeen(NamedTuple):
     """LLDP has crossed a link."""
 
     source: PortId
     target: PortId
 
 
-@dataclass(frozen=True)
-class HostSeen:
+class HostSeen(NamedTuple):
     """A host has answered a probe at a port, with its hardware address."""
 
     host: str
@@ -62,8 +62,7 @@ class HostSeen:
     mac: str
 
 
-@dataclass(frozen=True)
-class HostAsks:
+class HostAsks(NamedTuple):
     """A host asks for an IPv4 address."""
 
     port: PortId
@@ -73,8 +72,7 @@ class HostAsks:
 Finding = LinkSeen | HostSeen | HostAsks
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """A probe of a host under way."""
 
     host: str
@@ -98,6 +96,8 @@ class Prober:
 
     def __post_init__(self) -> None:
         self._frames: dict[int, tuple[Frame, bytes, bool]] = {}
+        self._awaited: dict[int, dict[PortId, PortId]] = {}
+        self._nonces: list[int] = []
         self._asked: dict[bytes, _Asked] = {}
         self._drawn, self._slot = secrets.randbits(20), 0
         self._names = {dpid: name for name, dpid in self.dpids.items()}
@@ -105,7 +105,7 @@ class Prober:
         self.control: dict[Calibrate, Samples[str]] = {
             kind: Samples(self.samples) for kind in Calibrate
         }
-        self.links: Samples[tuple[PortId, PortId]] = Samples(self.samples)
+        self.crossings: Samples[tuple[PortId, PortId]] = Samples(self.samples)
         self.hosts: Samples[tuple[str, PortId]] = Samples(self.samples)
 
     # Probes
@@ -116,13 +116,24 @@ class Prober:
 
     def echo(self, switch: str, now_ns: int) -> Action:
         """An OpenFlow echo."""
-        data = _ECHO.pack(_ECHO_MARK, secrets.randbits(64))
+        data = _ECHO.pack(ECHO_MARK, self._nonce())
         self._echoes[data] = (switch, now_ns)
         return Echo(switch, data)
 
     def link(self, port: PortId, now_ns: int, sample: bool = True) -> Action:
         """LLDP out of a port; unless it is a sample, its time does not count: who watches sends many at once."""
         return self._lldp(Kind.LINK, port, now_ns, sample)
+
+    def links(
+        self, switch: str, ports: tuple[int, ...], sources: Mapping[PortId, PortId], now_ns: int
+    ) -> Action:
+        """One frame of LLDP out of several ports of a switch; `sources` are these, by the neighbours' ports."""
+        nonce = self._nonce()
+        frame = Frame(Kind.LINKS, self.dpids[switch], 0, nonce, now_ns)
+        encoded = lldp.encode(frame, self.key)
+        self._frames[nonce] = frame, encoded, True
+        self._awaited[nonce] = dict(sources)
+        return PacketOut(switch, ports, encoded)
 
     def host(
         self,
@@ -134,10 +145,12 @@ class Prober:
         sample: bool = True,
     ) -> Action:
         """A probe for a host's address out of ports of a switch: by ARP, or neighbour discovery for IPv6."""
-        places = frozenset(PortId(switch, port) for port in ports)
+        places = frozenset([PortId(switch, port) for port in ports])
         asked = _Asked(name, address, places, now_ns, sample)
         if isinstance(address, IPv4Address):
-            probe = arp.probe(address, secrets.randbits(24))
+            probe = arp.probe(address, self._nonce() >> 40)
+            while probe.sender_mac in self._asked:
+                probe = arp.probe(address, self._nonce() >> 40)
             self._asked[probe.sender_mac] = asked
             return PacketOut(switch, ports, arp.encode(probe))
         self._slot += 1
@@ -146,11 +159,17 @@ class Prober:
         return PacketOut(switch, ports, ndp.probe(address, mac))
 
     def _lldp(self, kind: Kind, port: PortId, now_ns: int, sample: bool = True) -> Action:
-        nonce = secrets.randbits(64)
+        nonce = self._nonce()
         frame = Frame(kind, self.dpids[port.switch], port.number, nonce, now_ns)
         encoded = lldp.encode(frame, self.key)
         self._frames[nonce] = frame, encoded, sample
         return PacketOut(port.switch, (port.number,), encoded)
+
+    def _nonce(self) -> int:
+        """64 bits that nobody can guess; many are drawn at once, which costs a tenth."""
+        if not self._nonces:
+            self._nonces = list(_NONCES.unpack(os.urandom(_NONCES.size)))
+        return self._nonces.pop()
 
     # What comes back
 
@@ -178,7 +197,8 @@ class Prober:
         before = now_ns - PATIENCE_NS
         for nonce in [n for n, (frame, *_) in self._frames.items() if frame.sent_ns < before]:
             lost, *_ = self._frames.pop(nonce)
-            self.counters["loops_lost" if lost.kind is Kind.LOOP else "lldp_lost"] += 1
+            many = len(self._awaited.pop(nonce, ())) or 1
+            self.counters["loops_lost" if lost.kind is Kind.LOOP else "lldp_lost"] += many
         for mac in [m for m, asked in self._asked.items() if asked.sent_ns < before]:
             del self._asked[mac]
             self.counters["arp_lost" if len(mac) == 6 else "nd_lost"] += 1
@@ -203,6 +223,9 @@ class Prober:
         except lldp.Forged:
             self.counters["lldp_forged"] += 1
             return None
+        if frame.kind is Kind.LINKS:
+            self._links_in(place, frame, at_ns)
+            return None
         sent, _, sample = self._frames.pop(frame.nonce, (None, b"", False))
         if sent != frame:
             self.counters["lldp_replayed"] += 1
@@ -218,11 +241,23 @@ class Prober:
             return None
         seen = LinkSeen(PortId(source, frame.port), place)
         if sample:
-            self.links.add((seen.source, seen.target), at_ns - frame.sent_ns)
+            self.crossings.add((seen.source, seen.target), at_ns - frame.sent_ns)
         return seen
 
+    def _links_in(self, place: PortId, frame: Frame, at_ns: int) -> None:
+        """One of several arrivals of a frame: each neighbour counts once. It tells nothing of a link but its time."""
+        awaited = self._awaited.get(frame.nonce, {})
+        source = awaited.pop(place, None)
+        if source is None:
+            self.counters["lldp_replayed"] += 1
+            return
+        if not awaited:
+            del self._awaited[frame.nonce], self._frames[frame.nonce]
+        self.counters["lldp_accepted"] += 1
+        self.crossings.add((source, place), at_ns - frame.sent_ns)
+
     def _known(self, data: bytes) -> Frame | None:
-        """The frame that these bytes are, if they are exactly what was sent: its nonce proves as much as its HMAC."""
+        """The frame that these bytes are, if they are exactly what was sent: its nonce proves as much as its code."""
         frame, encoded, _ = self._frames.get(lldp.nonce(data), (None, b"", False))
         return frame if encoded == data else None
 
@@ -279,7 +314,7 @@ class Prober:
         self, source: PortId, target: PortId, calibrate: Calibrate, statistic: Statistic
     ) -> int | None:
         """A link's one-way delay from the samples; None while some are missing."""
-        raw = self.links.of((source, target), statistic)
+        raw = self.crossings.of((source, target), statistic)
         control = self.control[calibrate]
         near, far = control.of(source.switch, statistic), control.of(target.switch, statistic)
         if raw is None or near is None or far is None:

@@ -77,6 +77,22 @@ class _Switch:
             self.datapath.send_msg(message)
 
 
+class _Probes:
+    """Takes to the controller what comes back of a switch's probes."""
+
+    def __init__(self, controller: Controller, switch: str) -> None:
+        self._controller = controller
+        self._switch = switch
+
+    def frame(self, number: int, frame: bytes, at_ns: int) -> None:
+        """A frame that came by a port."""
+        self._controller.packet_in(PortId(self._switch, number), frame, at_ns)
+
+    def echo(self, data: bytes, at_ns: int) -> None:
+        """The answer to an echo of ours."""
+        self._controller.echo_reply(self._switch, data, at_ns)
+
+
 class Switches(app_manager.OSKenApp):  # type: ignore[misc]
     """Takes switches' messages to the controller, and the controller's to switches."""
 
@@ -107,12 +123,10 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         switch = self._switches.get(action.switch)
         if switch is None:
             return
-        datapath = switch.datapath
         if isinstance(action, Echo):
-            parser = datapath.ofproto_parser
-            datapath.send_msg(parser.OFPEchoRequest(datapath, data=action.data))
-            return
-        datapath.send(messages.packet_out(action.ports, action.frame))
+            switch.datapath.probe(messages.echo_request(action.data))
+        else:
+            switch.datapath.probe(messages.packet_out(action.ports, action.frame))
 
     def write(
         self, switch: str, written: Mapping[str, tuple[int, ...]], deleted: Iterable[str]
@@ -152,9 +166,11 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
             datapath.close()
             return
         switch = _Switch(name, datapath)
+        datapath.taker = _Probes(self.controller, name)
         with self._lock:
             older, self._switches[name] = self._switches.get(name), switch
         if older:
+            older.datapath.taker = None
             older.later(None)
             older.datapath.close()
         parser, proto = datapath.ofproto_parser, datapath.ofproto
@@ -189,16 +205,10 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
 
     @_on(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
     def packet_in(self, event: Any) -> None:
-        """A frame that a switch hands in."""
+        """A frame that a switch hands in, in a message that `messages.packet_in` does not take."""
         switch, found = self._of(event), frame_of(event.msg)
         if switch and found:
             self.controller.packet_in(PortId(switch.name, found[0]), found[1], event.at_ns)
-
-    @_on(ofp_event.EventOFPEchoReply, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
-    def echo_reply(self, event: Any) -> None:
-        """The answer to an echo."""
-        if switch := self._of(event):
-            self.controller.echo_reply(switch.name, bytes(event.msg.data or b""), event.at_ns)
 
     @_on(ofp_event.EventOFPQueueGetConfigReply, MAIN_DISPATCHER)
     def queues(self, event: Any) -> None:

@@ -164,7 +164,8 @@ def test_packet_in_messages(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
     need_module("os_ken", "otcp")
     from os_ken.ofproto import ofproto_parser, ofproto_protocol, ofproto_v1_3
 
-    from etalon_otcp.switches import Switches
+    from etalon_otcp import messages
+    from etalon_otcp.switches import Switches, frame_of
 
     datapath = ofproto_protocol.ProtocolDesc(ofproto_v1_3.OFP_VERSION)
     datapath.id = 1
@@ -185,6 +186,8 @@ def test_packet_in_messages(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
                 refused += 1
                 continue
             with blamed(bytes(data)):
+                short = messages.packet_in(bytes(data))
+                assert short is None or short == frame_of(message)
                 switches.packet_in(SimpleNamespace(msg=message, at_ns=time.monotonic_ns()))
             taken += 1
         believed(controller)  # a switch may lie; what follows from it can be computed

@@ -33,7 +33,7 @@ from etalon_otcp.switches import Switches
 class Datapath:
     """Says who it is when its first byte comes, and lives until its socket is closed."""
 
-    def __init__(self, at: socket.socket, address: Any) -> None:
+    def __init__(self, at: socket.socket, address: Any, reader: Any) -> None:
         self.socket, self.id = at, None
 
     def serve(self) -> None:
@@ -46,7 +46,7 @@ class Datapath:
 
 @pytest.fixture
 def door(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], tuple[Listening, int]]]:
-    monkeypatch.setattr("os_ken.controller.controller.Datapath", Datapath)
+    monkeypatch.setattr(listening, "Channel", Datapath)
     monkeypatch.setattr(listening, "SPARE", 2)
     bound: list[socket.socket] = []
 
@@ -134,7 +134,7 @@ def test_over_tls_a_certificate_is_asked_for_and_read(
     ca, certificate, key = (tmp_path / f for f in ("ca.pem", "controller.pem", "controller.key"))
     seen: list[frozenset[str] | None] = []
     monkeypatch.setattr(Datapath, "names", property(lambda _: None, lambda _, n: seen.append(n)), raising=False)  # fmt: skip
-    monkeypatch.setattr("os_ken.controller.controller.Datapath", Datapath)
+    monkeypatch.setattr(listening, "Channel", Datapath)
     listen = OpenFlow(listen="127.0.0.1:0", certificate=certificate, key=key, client_ca=ca)
     bound = server.bind(listen)
     threading.Thread(target=Listening(bound, listen, 1), daemon=True).start()

@@ -99,7 +99,7 @@ def test_statistics(prober: Prober, statistic: Statistic, expected: int) -> None
     for name in ("t1", "a1"):
         prober.control[Calibrate.ECHO].add(name, 0)
     for time in (100, 200, 900):
-        prober.links.add((T1, A1), time * US)
+        prober.crossings.add((T1, A1), time * US)
     assert prober.link_delay_ns(T1, A1, Calibrate.ECHO, statistic) == expected * US
 
 

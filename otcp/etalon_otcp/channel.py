@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""A switch's connection: os-ken's, except that probes pass by its queues, classes and threads.
+
+One thread reads all connections (`Reader`) and takes what probes bring back; each connection has a thread for its other
+messages, which os-ken parses. With a thread each for probes too, waking these would cost more than the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import queue
+import select
+import socket
+import ssl
+import threading
+import time
+from typing import Any, Protocol
+
+os.environ.setdefault("OSKEN_HUB_TYPE", "native")
+
+import os_ken.base.app_manager  # noqa: F401, it imports the next, and cannot be imported by it
+from os_ken.controller import ofp_event
+from os_ken.controller.controller import Datapath
+from os_ken.controller.handler import DEAD_DISPATCHER
+from os_ken.ofproto import ofproto_parser
+
+from etalon_otcp import messages
+from etalon_otcp.messages import ECHO_REPLY, HEADER, PACKET_IN, VERSION
+from etalon_otcp.probing import ECHO_MARK
+
+LOG = logging.getLogger("etalon_otcp")
+PATIENCE_S = 5.0
+"""A switch that takes nothing for so long is given up."""
+READ = 65_536
+"""Bytes that are read at once: more than a record of TLS has, so that none stays behind in OpenSSL, where no poll sees it."""
+MOST_WAITING = 1 << 20
+"""Bytes that a connection's thread has not handled yet; more are left in its socket."""
+
+
+class Taker(Protocol):
+    """Takes what comes back of probes, without os-ken."""
+
+    def frame(self, number: int, frame: bytes, at_ns: int) -> None:
+        """A frame that came by a port."""
+
+    def echo(self, data: bytes, at_ns: int) -> None:
+        """The answer to an echo of ours."""
+
+
+class Wire:
+    """A socket that threads share: it never waits within a call, and no two calls of TLS overlap.
+
+    OpenSSL takes one call at a time of a connection (openssl-threads(7)); Python before 3.13 does not see to that.
+    """
+
+    def __init__(self, at: socket.socket) -> None:
+        self._socket = at
+        self._calls, self._writing = threading.Lock(), threading.Lock()
+        self._in, self._out = select.poll(), select.poll()
+        self._in.register(at, select.POLLIN)
+        self._out.register(at, select.POLLOUT)
+        self._is_full = False
+        at.setblocking(False)
+
+    def setsockopt(self, *option: Any) -> None:
+        """As of sockets."""
+        self._socket.setsockopt(*option)
+
+    def settimeout(self, seconds: float) -> None:
+        """Does nothing: `sendall` waits for `PATIENCE_S`."""
+
+    def fileno(self) -> int:
+        """As of sockets."""
+        return self._socket.fileno()
+
+    def read(self) -> bytes | None:
+        """What has come, at most `READ` bytes: nothing if the peer has ended; None if nothing has come."""
+        try:
+            with self._calls:
+                return self._socket.recv(READ)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return None
+        except OSError:
+            return b""
+
+    def sendall(self, data: bytes) -> None:
+        """Sends all of a message.
+
+        Raises:
+            TimeoutError: if the switch takes nothing for `PATIENCE_S`.
+        """
+        with self._writing:
+            self._send(data)
+
+    def offer(self, data: bytes) -> bool:
+        """Sends a message if there is room for it at once: a probe that waits measures the wait."""
+        if self._is_full or not self._writing.acquire(timeout=0.1):
+            return False
+        try:
+            if not self._out.poll(0):
+                return False
+            self._send(data)
+            return True
+        except OSError:  # it has ended
+            return False
+        finally:
+            self._writing.release()
+
+    def _send(self, data: bytes) -> None:
+        view = memoryview(data)
+        try:
+            while view:
+                wanted = self._out
+                try:
+                    with self._calls:
+                        view = view[self._socket.send(view) :]
+                    continue
+                except (BlockingIOError, ssl.SSLWantWriteError):
+                    pass
+                except ssl.SSLWantReadError:
+                    wanted = self._in
+                self._is_full = True
+                if not wanted.poll(PATIENCE_S * 1e3):
+                    raise TimeoutError
+        finally:
+            self._is_full = False
+
+    def shutdown(self, how: int) -> None:
+        """As of sockets; what TLS knows stays, for the thread that reads."""
+        socket.socket.shutdown(self._socket, how)
+
+    def close(self) -> None:
+        """As of sockets."""
+        self._socket.close()
+
+
+class Channel(Datapath):  # type: ignore[misc]
+    """os-ken's connection, with a short way for probes; `names` are those of its certificate, None without."""
+
+    names: frozenset[str] | None = None
+
+    def __init__(self, at: socket.socket, address: Any, reader: Reader) -> None:
+        super().__init__(Wire(at), address)
+        self.taker: Taker | None = None
+        """Whose probes these are, once the switch is known."""
+        self._reader = reader
+        self._rest = bytearray()
+        self._waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._put = self._got = 0  # bytes; each has one thread that counts
+        self._has_ended = False
+
+    def probe(self, message: bytes) -> bool:
+        """Sends a probe now or not at all; whether it was sent."""
+        return bool(self.socket.offer(message))
+
+    # In the reader's thread
+
+    def take(self, data: bytes, at_ns: int) -> bool:
+        """Takes what was read; False if nothing more is to be read for now, or, once the peer has ended, for good."""
+        self._rest += data
+        try:
+            if data:
+                del self._rest[: self._take_all(bytes(self._rest), at_ns)]
+        except ValueError as error:
+            LOG.warning("the connection of %s is closed: %s", self.address, error)
+            data = b""
+        if not data:
+            self._has_ended = True
+            self._waiting.put(None)
+        return bool(data) and self._put - self._got < MOST_WAITING
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether its thread has handled everything, and more may come."""
+        return self._put == self._got and not self._has_ended
+
+    def _take_all(self, data: bytes, at_ns: int) -> int:
+        """Takes all whole messages; how many bytes these were."""
+        at = 0
+        while len(data) - at >= HEADER.size:
+            version, kind, length, _ = HEADER.unpack_from(data, at)
+            if length < HEADER.size:
+                raise ValueError(f"a message of {length} bytes, fewer than its header has")
+            if len(data) - at < length:
+                break
+            message = data[at : at + length]
+            if version != VERSION or not self._is_taken(kind, message, at_ns):
+                self._put += length
+                self._waiting.put(message)
+            at += length
+        return at
+
+    def _is_taken(self, kind: int, message: bytes, at_ns: int) -> bool:
+        """Takes what a probe of ours brings back; whether it was one."""
+        taker = self.taker
+        if taker is None:
+            return False
+        try:
+            if kind == PACKET_IN and (found := messages.packet_in(message)):
+                taker.frame(*found, at_ns)
+                return True
+            if kind == ECHO_REPLY and message.startswith(ECHO_MARK, HEADER.size):
+                taker.echo(message[HEADER.size :], at_ns)
+                return True
+        except Exception:
+            LOG.exception("an OpenFlow message could not be handled")
+            return True
+        return False
+
+    # In the connection's own
+
+    def _recv_loop(self) -> None:
+        self._reader.add(self)
+        try:
+            while self.state != DEAD_DISPATCHER:
+                try:
+                    message = self._waiting.get(timeout=1)
+                except queue.Empty:
+                    continue
+                if message is None:
+                    return
+                self._by_os_ken(message)
+                self._got += len(message)
+                if self.is_idle:
+                    self._reader.resume(self)
+        finally:
+            self._reader.remove(self)
+            with contextlib.suppress(OSError):
+                self.socket.close()
+
+    def _by_os_ken(self, message: bytes) -> None:
+        """Parses a message, and hands it to applications, then to os-ken's own handlers."""
+        version, kind, length, transaction = HEADER.unpack_from(message)
+        parsed = ofproto_parser.msg(self, version, kind, length, transaction, message)
+        if not parsed or self.ofp_brick is None:
+            return
+        event = ofp_event.ofp_msg_to_ev(parsed)
+        self.ofp_brick.send_event_to_observers(event, self.state)
+        for handler in self.ofp_brick.get_handlers(event, self.state):
+            handler(event)
+
+
+class Reader:
+    """The thread that reads all connections."""
+
+    def __init__(self) -> None:
+        self._poll = select.epoll()
+        self._channels: dict[int, Channel] = {}
+        self._paused: set[Channel] = set()
+        self._lock = threading.Lock()
+        threading.Thread(target=self._run, daemon=True, name="switches").start()
+
+    def add(self, channel: Channel) -> None:
+        """Reads a connection from now on."""
+        with self._lock:
+            number = channel.socket.fileno()
+            self._channels[number] = channel
+            self._poll.register(number, select.EPOLLIN)
+
+    def remove(self, channel: Channel) -> None:
+        """Reads it no more; it is to be closed after this."""
+        with self._lock:
+            self._paused.discard(channel)
+            for number in [n for n, one in self._channels.items() if one is channel]:
+                del self._channels[number]
+                with contextlib.suppress(OSError, ValueError):
+                    self._poll.unregister(number)
+
+    def resume(self, channel: Channel) -> None:
+        """Goes on with one that had too much waiting."""
+        if channel not in self._paused:
+            return
+        with self._lock:
+            self._paused.discard(channel)
+            number = channel.socket.fileno()
+            if self._channels.get(number) is channel:
+                with contextlib.suppress(OSError, ValueError):
+                    self._poll.register(number, select.EPOLLIN)
+
+    def _pause(self, channel: Channel, number: int) -> None:
+        with self._lock:
+            self._paused.add(channel)
+            with contextlib.suppress(OSError, ValueError):
+                self._poll.unregister(number)
+        if channel.is_idle:  # it has become so meanwhile
+            self.resume(channel)
+
+    def _run(self) -> None:
+        while True:
+            read: list[tuple[Channel, int, bytes, int]] = []
+            for (
+                number,
+                _,
+            ) in self._poll.poll():  # all before any is handled: its time is when it came
+                channel = self._channels.get(number)
+                data = channel.socket.read() if channel else None
+                if channel and data is not None:
+                    read.append((channel, number, data, time.monotonic_ns()))
+            for channel, number, data, at_ns in read:
+                if not channel.take(data, at_ns):
+                    self._pause(channel, number)

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Connections of switches: what passes by os-ken is what os-ken would read, and no switch holds up another."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fabric import until
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import need_module
+
+need_module("os_ken", "otcp")
+
+from os_ken.controller.handler import DEAD_DISPATCHER
+from os_ken.ofproto import ofproto_parser
+from os_ken.ofproto import ofproto_v1_3 as proto
+from os_ken.ofproto import ofproto_v1_3_parser as parser
+from os_ken.ofproto.ofproto_protocol import ProtocolDesc
+from switches_beside import packet_in
+
+from etalon_otcp import messages
+from etalon_otcp.channel import MOST_WAITING, Channel, Reader, Wire
+from etalon_otcp.demo.credentials import certificates
+from etalon_otcp.probing import ECHO_MARK
+from etalon_otcp.switches import frame_of
+
+DATAPATH = ProtocolDesc(version=proto.OFP_VERSION)
+FRAMES = st.binary(max_size=200)
+
+
+class Taker:
+    def __init__(self) -> None:
+        self.frames: list[tuple[int, bytes]] = []
+        self.echoes: list[bytes] = []
+
+    def frame(self, number: int, frame: bytes, at_ns: int) -> None:
+        self.frames.append((number, frame))
+
+    def echo(self, data: bytes, at_ns: int) -> None:
+        self.echoes.append(data)
+
+
+class Ends:
+    """Both ends of connections to a reader."""
+
+    def __init__(self) -> None:
+        self._door = socket.create_server(("127.0.0.1", 0))
+        self._reader = Reader()
+        self.far: list[socket.socket] = []
+        self.channels: list[Channel] = []
+
+    def connect(self, wrap: Callable[[socket.socket], socket.socket] | None = None) -> Channel:
+        """A switch that has connected; its own end is the last of `far`."""
+        self.far.append(socket.create_connection(self._door.getsockname()))
+        near, address = self._door.accept()
+        channel = Channel(wrap(near) if wrap else near, address, self._reader)
+        channel.set_version(proto.OFP_VERSION)
+        channel.taker = Taker()
+        channel.read_by_os_ken = []
+        channel._by_os_ken = channel.read_by_os_ken.append
+        threading.Thread(target=channel.serve, daemon=True).start()
+        self.channels.append(channel)
+        return channel
+
+    def close(self) -> None:
+        for one in (*self.far, self._door):
+            one.close()
+        for channel in self.channels:
+            until(lambda channel=channel: channel.socket.fileno() < 0)
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    made = Ends()
+    yield made
+    made.close()
+
+
+def by_os_ken(message: bytes) -> tuple[int, bytes] | None:
+    header = ofproto_parser.header(message)
+    return frame_of(ofproto_parser.msg(DATAPATH, *header, message))
+
+
+@given(st.integers(0, 2**32 - 1), FRAMES)
+def test_a_packet_in_is_read_as_os_ken_reads_it(port: int, frame: bytes) -> None:
+    message = packet_in(port, frame)
+    assert messages.packet_in(message) == by_os_ken(message) == (port, frame)
+
+
+@given(st.binary(max_size=60), st.integers(0, 59), st.binary(max_size=3))
+def test_a_packet_in_of_another_shape_is_os_kens(frame: bytes, at: int, junk: bytes) -> None:
+    """What is read by hand of a damaged message is what os-ken reads."""
+    message = bytearray(packet_in(7, frame))
+    message[8 + at : 8 + at + len(junk)] = junk
+    message[2:4] = len(message).to_bytes(2, "big")
+    found = messages.packet_in(bytes(message))
+    assert found is None or found == by_os_ken(bytes(message))
+
+
+def test_metadata_in_the_match_is_left_to_os_ken() -> None:
+    """OXM_OF_METADATA beside the port: 8 more bytes of match, which Open vSwitch sends when a table has set them."""
+    oxm = struct.pack("!HBBI", 0x8000, 0, 4, 5) + struct.pack("!HBBQ", 0x8000, 2 << 1, 8, 9)
+    match = struct.pack("!HH", 1, 4 + len(oxm)) + oxm + bytes(-(4 + len(oxm)) % 8)
+    body = struct.pack("!IHBBQ", proto.OFP_NO_BUFFER, 3, 1, 0, 0) + match + b"\0\0" + b"abc"
+    message = struct.pack("!BBHI", 4, proto.OFPT_PACKET_IN, 8 + len(body), 0) + body
+    assert messages.packet_in(message) is None
+    assert by_os_ken(message) == (5, b"abc")
+
+
+@given(FRAMES)
+def test_an_echo_request_by_hand_is_os_kens(data: bytes) -> None:
+    theirs = parser.OFPEchoRequest(DATAPATH, data=data)
+    theirs.set_xid(0)
+    theirs.serialize()
+    assert messages.echo_request(data) == bytes(theirs.buf)
+
+
+def echo(kind: int, data: bytes) -> bytes:
+    return struct.pack("!BBHI", 4, kind, 8 + len(data), 1) + data
+
+
+def test_messages_arrive_whole_however_they_are_cut(ends: Ends) -> None:
+    channel = ends.connect()
+    mine, others = echo(messages.ECHO_REPLY, ECHO_MARK + bytes(8)), echo(3, b"else")
+    said = b"".join((packet_in(1, b"a" * 60), others, mine, packet_in(2, b""))) * 50
+    far = ends.far[-1]
+    for at in range(0, len(said), 7):
+        far.sendall(said[at : at + 7])
+        time.sleep(0 if at % 91 else 0.001)
+    taker = channel.taker
+    until(lambda: len(taker.frames) == 100 and len(channel.read_by_os_ken) == 50)
+    assert taker.frames == [(1, b"a" * 60), (2, b"")] * 50
+    assert taker.echoes == [ECHO_MARK + bytes(8)] * 50
+    assert channel.read_by_os_ken == [others] * 50
+
+
+def test_a_message_shorter_than_its_header_ends_the_connection(ends: Ends) -> None:
+    channel = ends.connect()
+    ends.far[-1].sendall(struct.pack("!BBHI", 4, 0, 7, 0))
+    until(lambda: channel.socket.fileno() < 0)
+
+
+def test_a_switch_that_reads_nothing_holds_nobody_up(ends: Ends) -> None:
+    """Probes to it are dropped once its buffers are full; those to others are sent and taken meanwhile."""
+    stuck, well = ends.connect(), ends.connect()
+    message = messages.packet_out((1,), bytes(1400))
+    until(lambda: not all(stuck.probe(message) for _ in range(1000)))
+    slowest = 0.0
+    for n in range(200):
+        began = time.monotonic()
+        stuck.probe(message)
+        slowest = max(slowest, time.monotonic() - began)
+        assert well.probe(messages.packet_out((1,), b"x"))
+        ends.far[1].sendall(packet_in(n, b"y"))
+    until(lambda: len(well.taker.frames) == 200)
+    assert slowest < 0.5  # seconds; it would be five if it waited
+
+
+def test_a_flood_for_os_ken_is_left_in_the_socket(ends: Ends) -> None:
+    """A connection's thread that is stuck lets no more than so many bytes in; another's messages are taken meanwhile."""
+    flooding, well = ends.connect(), ends.connect()
+    go_on = threading.Event()
+    flooding._by_os_ken = lambda message: go_on.wait()
+    far, sent, flood = ends.far[0], 0, echo(messages.ECHO_REQUEST, bytes(60_000))
+    far.setblocking(False)
+    until(lambda: flooding._put > 0 or far.send(flood))
+    quiet = time.monotonic()
+    while time.monotonic() - quiet < 0.3:
+        try:
+            sent += far.send(flood)
+            quiet = time.monotonic()
+        except BlockingIOError:
+            time.sleep(0.01)
+    assert MOST_WAITING <= flooding._put <= MOST_WAITING + 3 * 65_536 < sent
+    ends.far[1].sendall(packet_in(1, b"z"))
+    until(lambda: well.taker.frames)
+    go_on.set()
+    until(lambda: flooding._got > MOST_WAITING + 3 * 65_536)
+
+
+def test_a_connection_that_is_closed_is_read_no_more(ends: Ends) -> None:
+    channel = ends.connect()
+    channel.close()
+    until(lambda: channel.state == DEAD_DISPATCHER and channel.socket.fileno() < 0)
+    assert not ends._reader._channels and not ends._reader._paused
+
+
+def test_over_tls_threads_read_and_write_at_once(ends: Ends, tmp_path: Path) -> None:
+    certificates(tmp_path)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(tmp_path / "controller.pem", tmp_path / "controller.key")
+    client = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+    client.check_hostname = False
+    far: list[Any] = []
+
+    def wrap(near: socket.socket) -> socket.socket:
+        thread = threading.Thread(target=lambda: far.append(client.wrap_socket(ends.far[-1])))
+        thread.start()
+        wrapped = server.wrap_socket(near, server_side=True)
+        thread.join()
+        return wrapped
+
+    channel = ends.connect(wrap)
+    ends.far[-1] = far[0]
+    client_end, heard, most = Wire(far[0]), bytearray(), 300
+
+    def listen() -> None:
+        while heard.count(b"PROBE") < most or heard.count(b"LATER") < most:
+            heard.extend(client_end.read() or b"")
+
+    def say() -> None:
+        for _ in range(most):
+            channel.send(messages.packet_out((1,), b"LATER" + bytes(1000)))
+            while not channel.probe(messages.packet_out((2,), b"PROBE")):
+                time.sleep(0.001)
+
+    threads = [threading.Thread(target=one) for one in (listen, say)]
+    for thread in threads:
+        thread.start()
+    for n in range(most):
+        client_end.sendall(packet_in(n, b"q" * 1000))
+    for thread in threads:
+        thread.join(20)
+    until(lambda: len(channel.taker.frames) == most)
+    assert [number for number, _ in channel.taker.frames] == list(range(most))
