@@ -40,8 +40,8 @@ class Connection:
     def send_msg(self, message: Any) -> None:
         pass
 
-    def send(self, data: bytes) -> None:
-        pass
+    def probe(self, data: bytes) -> bool:
+        return True
 
     def say(self, body: list[Any], more: bool = False, **fields: Any) -> Any:
         """An event with a message."""
