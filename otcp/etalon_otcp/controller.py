@@ -92,7 +92,7 @@ class Controller:
         state = State.load(config.state)
         epoch = max(time.time_ns() // 1_000_000, state.epoch + 1)
         self.rollout = Rollout(config.rollout.manner(host.name for host in config.host))
-        self.rollout.told = dict(state.told) if self._is_gradual else {}
+        self.rollout.restore(state.rollout, time.monotonic(), time.time())
         self.audit = Audit(config.audit)
         self.publication = Publication(epoch, config.api.lifetime // 1_000_000_000)
         everywhere = Given(config.network.rate, config.network.queue)
@@ -274,20 +274,26 @@ class Controller:
         """The topology was changed by who measured."""
         self._change(True)
 
-    @property
-    def _is_gradual(self) -> bool:
-        return self.rollout.manner.is_gradual
-
     def hold(self) -> None:
-        """What is new reaches the canaries only, until `release`."""
+        """What is new reaches the canaries only, until `release`, also after a restart.
+
+        Raises:
+            EtalonError: if that cannot be kept; it holds until the controller ends.
+        """
         with self.lock:
             self.rollout.held = True
+        self.save()
 
     def release(self) -> None:
-        """What the canaries have reaches all."""
+        """What the canaries have reaches all.
+
+        Raises:
+            EtalonError: if that cannot be kept; a restart would hold again.
+        """
         with self.lock:
             self.rollout.release()
         self._change(True)
+        self.save()
 
     def save(self) -> None:
         """Keeps epoch and measurements, if the configuration says where."""
@@ -295,8 +301,8 @@ class Controller:
             return
         with self._saving:  # an older state must not replace a newer one
             with self.lock:
-                told = self.rollout.told if self._is_gradual else {}
-                state = State.of(self.publication.epoch, self.topology, told)
+                kept = self.rollout.kept(time.monotonic(), time.time())
+                state = State.of(self.publication.epoch, self.topology, kept)
             state.save(self.config.state)
 
     def stop(self) -> None:
@@ -359,7 +365,11 @@ class Controller:
             self._forward(computed.tables, tables)
         problems = (*found.problems, *(f"host {name} was not found yet" for name in missing))
         with self.lock:
+            before = self.rollout.progress
             told, self._rollout_due = self.rollout.next(found.routes, time.monotonic())
+            has_moved = self.rollout.progress != before
+        if has_moved:
+            self._keep()  # before hosts are told, or a controller killed meanwhile would tell them less
         changed = self.publication.update(told)
         took_ms = (time.monotonic() - began) * 1e3
         self.view = View(
@@ -377,17 +387,19 @@ class Controller:
             self.events.published += 1
             self.told(changed)
             self.audit.told(self.publication.documents[host] for host in changed)
-            if self._is_gradual:
-                try:
-                    self.save()
-                except EtalonError as error:  # hosts are told all the same
-                    LOG.warning("what hosts were told is not kept: %s", error)
             LOG.info(
                 "version %d for %d hosts after %.1f ms",
                 self.publication.version,
                 len(changed),
                 took_ms,
             )
+
+    def _keep(self) -> None:
+        """How far the roll-out is; hosts are told even if that cannot be kept."""
+        try:
+            self.save()
+        except EtalonError as error:
+            LOG.warning("what hosts are told is not kept: %s", error)
 
     def _forward(self, wanted: Mapping[str, Table], before: Mapping[str, Table]) -> None:
         for switch, table in before.items():

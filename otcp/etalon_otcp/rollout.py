@@ -34,6 +34,18 @@ class Manner:
         return bool(self.canaries) or self.step is not None
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What of a roll-out outlives the controller; times are seconds since 1970."""
+
+    told: Mapping[str, Told] = field(default_factory=dict)
+    held: bool = False
+    waiting: Mapping[str, tuple[Told, float]] = field(default_factory=dict)
+    """By host, what it waits for, and since when."""
+    stepped: Mapping[str, float] = field(default_factory=dict)
+    """By host, when it was last told a step."""
+
+
 @dataclass
 class Rollout:
     """What hosts were told, and what they are still to be told."""
@@ -47,6 +59,33 @@ class Rollout:
     _since: dict[str, tuple[Told, float]] = field(default_factory=dict)
     _stepped: dict[str, float] = field(default_factory=dict)
     _released: bool = False
+
+    @property
+    def progress(self) -> object:
+        """Equal at two instants if nothing has been told, waited for or stepped in between."""
+        if not self.manner.is_gradual:
+            return None
+        return dict(self.told), dict(self._since), dict(self._stepped)
+
+    def kept(self, now: float, wall: float) -> Kept:
+        """What is to be kept; `now` in monotonic seconds and `wall` since 1970 are the same instant."""
+        if not self.manner.is_gradual:
+            return Kept()
+        ahead = wall - now
+        waiting = {host: (listed, since + ahead) for host, (listed, since) in self._since.items()}
+        stepped = {host: at + ahead for host, at in self._stepped.items()}
+        return Kept(dict(self.told), self.held, waiting, stepped)
+
+    def restore(self, kept: Kept, now: float, wall: float) -> None:
+        """Goes on where another one was; a time that is still to come counts as now."""
+        if not self.manner.is_gradual:
+            return
+        behind = now - wall
+        self.told, self.held = dict(kept.told), kept.held
+        self._since = {
+            h: (listed, min(now, at + behind)) for h, (listed, at) in kept.waiting.items()
+        }
+        self._stepped = {host: min(now, at + behind) for host, at in kept.stepped.items()}
 
     def release(self) -> None:
         """All are told what is computed now, without waiting; steps stay."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What outlives the controller: its epoch, and what was measured, in one JSON file."""
+"""What outlives the controller: its epoch, what was measured, and how far a roll-out is, in one JSON file."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from etalon import files
 from etalon.errors import EtalonError, PlanError
 from etalon_otcp.network import Known, PortId, Source
 from etalon_otcp.publication import Route
+from etalon_otcp.rollout import Kept, Told
 from etalon_otcp.topology import Topology
 
 
@@ -24,8 +25,8 @@ class State:
     epoch: int = 0
     links: list[tuple[PortId, PortId, Known]] = field(default_factory=list)
     hosts: list[tuple[str, PortId, str, Known]] = field(default_factory=list)
-    told: Mapping[str, tuple[Route, ...]] = field(default_factory=dict)
-    """What hosts were told, where a roll-out goes on from it."""
+    rollout: Kept = field(default_factory=Kept)
+    """Where a roll-out goes on."""
 
     @classmethod
     def load(cls, path: Path | None) -> State:
@@ -48,23 +49,16 @@ class State:
                     (str(name), _port(port), str(mac), Known(_ns(ns), Source.STATE, float(at)))
                     for name, port, mac, ns, at in found["hosts"]
                 ],
-                {
-                    str(host): listed
-                    for hosts, routes in found.get("told", ())
-                    for listed in [tuple(Route(str(p), *map(int, n)) for p, *n in routes)]
-                    for host in hosts
-                },
+                _rollout(found),
             )
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise PlanError(
                 f"is not a controller's state ({error!r}); remove it to start without measurements",
                 file=str(path),
             ) from None
 
     @classmethod
-    def of(
-        cls, epoch: int, topology: Topology, told: Mapping[str, tuple[Route, ...]] | None = None
-    ) -> State:
+    def of(cls, epoch: int, topology: Topology, rollout: Kept) -> State:
         """What is to be kept."""
         hosts = []
         for name in topology.hosts_given:
@@ -72,7 +66,7 @@ class State:
             if seat and seat[2]:
                 hosts.append((name, seat[0], seat[1], seat[2]))
         links = [(a, b, known) for (a, b), known in topology.delays().items()]
-        return cls(epoch, links, hosts, dict(told or {}))
+        return cls(epoch, links, hosts, rollout)
 
     def restore(self, topology: Topology) -> None:
         """Tells a topology what was known; links count once LLDP confirms them."""
@@ -88,9 +82,7 @@ class State:
         Raises:
             EtalonError: if it cannot be written.
         """
-        alike: dict[tuple[Route, ...], list[str]] = defaultdict(list)
-        for host, listed in self.told.items():
-            alike[listed].append(host)
+        rollout = self.rollout
         document = {
             "epoch": self.epoch,
             "links": [[list(a), list(b), known.value, known.at] for a, b, known in self.links],
@@ -98,15 +90,40 @@ class State:
                 [name, list(port), mac, known.value, known.at]
                 for name, port, mac, known in self.hosts
             ],
-            "told": [
-                [hosts, [[*route.fields().values()] for route in listed]]
-                for listed, hosts in alike.items()
-            ],
+            "told": _alike((host, (listed,)) for host, listed in rollout.told.items()),
+            "held": rollout.held,
+            "waiting": _alike(rollout.waiting.items()),
+            "stepped": dict(rollout.stepped),
         }
         try:
             files.put(path, json.dumps(document))
         except OSError as error:
             raise EtalonError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _alike(hosts: Iterable[tuple[str, tuple[Any, ...]]]) -> list[list[Any]]:
+    """Hosts with the same routes, and the same of what else belongs to them, together."""
+    alike: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    for host, found in hosts:
+        alike[found].append(host)
+    return [
+        [names, [[*route.fields().values()] for route in listed], *more]
+        for (listed, *more), names in alike.items()
+    ]
+
+
+def _rollout(found: Any) -> Kept:
+    def routes(listed: Any) -> Told:
+        return tuple(Route(str(prefix), *map(int, numbers)) for prefix, *numbers in listed)
+
+    told: dict[str, Told] = {}
+    waiting: dict[str, tuple[Told, float]] = {}
+    for hosts, listed in found.get("told", ()):
+        told |= dict.fromkeys(map(str, hosts), routes(listed))
+    for hosts, listed, since in found.get("waiting", ()):
+        waiting |= dict.fromkeys(map(str, hosts), (routes(listed), float(since)))
+    stepped = {str(host): float(at) for host, at in found.get("stepped", {}).items()}
+    return Kept(told, found.get("held", False) is True, waiting, stepped)
 
 
 def _port(value: Any) -> PortId:

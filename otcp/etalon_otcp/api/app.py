@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, Request
@@ -14,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from etalon.errors import EtalonError
 from etalon_otcp import explain
 from etalon_otcp.api import metrics
 from etalon_otcp.api import views as shown
@@ -238,13 +240,20 @@ def _for_rollouts(app: FastAPI, service: Service) -> None:
             raise HTTPException(
                 409, "nobody is told first: expected rollout.canary in the controller's file"
             )
-        controller.hold()
+        _kept(controller.hold)
         return progress()
 
     @app.post("/v1/rollout/release", dependencies=only, summary="Tell all, without waiting")
     async def release() -> RolloutModel:
-        controller.release()
+        _kept(controller.release)
         return progress()
+
+
+def _kept(change: Callable[[], None]) -> None:
+    try:
+        change()
+    except EtalonError as error:
+        raise HTTPException(500, f"done, but a restart forgets it: {error}") from None
 
 
 def _progress(service: Service) -> MeasureModel:

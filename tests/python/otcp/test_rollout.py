@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,11 +16,15 @@ from fabric import FILE, running, until
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import ROOT
 from etalon.errors import PlanError
 from etalon_otcp import audit, differences, rollout
 from etalon_otcp.config import Config
 from etalon_otcp.publication import Route
-from etalon_otcp.rollout import LINUX, VALUES, Manner, Rollout, share
+from etalon_otcp.rollout import LINUX, VALUES, Kept, Manner, Rollout, share
+from etalon_otcp.state import State
+
+HERE = Path(__file__).parent
 
 FAST, SLOW = (Route("10.0.0.0/24", 1000 * n, 4000 * n, 50 * n, n, 10 * n) for n in (1, 2))
 HOSTS = [f"h{n}" for n in range(10)]
@@ -72,6 +80,29 @@ def test_a_narrower_prefix_begins_where_its_hosts_were() -> None:
     one = Route("10.0.0.7/32", 8000, 32_000, 400, 8, 80)
     (stepped,) = rollout.step((FAST,), (one,), 2)
     assert (stepped.rto_min_us, stepped.max_cwnd, stepped.initial_cwnd) == (2000, 100, 2)
+
+
+def test_another_goes_on_where_one_was_killed() -> None:
+    """Its waits and steps go on by the wall clock, from whatever its monotonic clock starts."""
+    manner = Manner(frozenset({"h3"}), wait_s=60, step=2, every_s=10)
+    plan = Rollout(manner)
+    plan.next(everybody(FAST), 100)
+    kept, later = plan.kept(120, 5020), Rollout(manner)
+    assert kept.waiting["h1"] == ((FAST,), 5000) and kept.stepped == {"h3": 5000}
+    later.restore(kept, 7, 5025)
+    told, due = later.next(everybody(FAST), 7)
+    assert set(told) == {"h3"} and told["h3"] != (FAST,) and due == 17, "a step each ten seconds"
+    told, due = later.next(everybody(FAST), 41)
+    assert set(told) == {"h3"} and due == 42, "others wait for as long as they would have"
+    assert set(later.next(everybody(FAST), 42)[0]) == set(HOSTS)
+
+
+def test_a_clock_that_was_set_back_lets_nobody_wait_twice() -> None:
+    manner = Manner(frozenset({"h3"}), wait_s=60)
+    plan, later = Rollout(manner), Rollout(manner)
+    plan.next(everybody(FAST), 100)
+    later.restore(plan.kept(110, 5000), 500, 1000)
+    assert later.next(everybody(FAST), 560)[0] == everybody(FAST)
 
 
 routes = st.builds(
@@ -131,6 +162,61 @@ def test_a_controller_tells_the_first_and_a_restart_forgets_nothing(tmp_path: Pa
     assert told[0]["routes"] == [route.fields() for route in before["h1"]]
     assert {one["what"] for one in told} == {"told"} and told[0]["at"].endswith("+00:00")
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
+
+
+HOLDING = """
+import sys, time
+from pathlib import Path
+from fabric import running, until
+from test_rollout import BRIEF
+
+with running(Path(sys.argv[1]), BRIEF) as (controller, fabric):
+    fabric.connect("t1", "t2", "a1", "a2")
+    until(lambda: controller.view.documents.get("h2"))
+    controller.hold()
+    before = controller.view.documents["h1"].routes
+    fabric.set_port("t1", 1, up=False)
+    until(lambda: controller.view.documents["h1"].routes != before)
+    print("held", flush=True)
+    time.sleep(600)
+"""
+BRIEF = FILE + '[rollout]\ncanary = ["h1"]\nwait = "100ms"\n'
+
+
+def test_a_hold_outlives_a_controller_that_is_killed(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", HOLDING, tmp_path]
+    path = ":".join(map(str, (HERE, HERE.parent, ROOT / "otcp", ROOT / "python")))
+    environment = os.environ | {"PYTHONPATH": path}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as killed:
+        assert killed.stdout and killed.stdout.readline() == "held\n"
+        killed.kill()
+    kept = json.loads((tmp_path / "state.json").read_text())
+    told = {host: listed for hosts, listed in kept["told"] for host in hosts}
+    with running(tmp_path, BRIEF) as (controller, fabric):
+        fabric.connect("t1", "t2", "a2")
+        until(lambda: "h2" in controller.rollout.pending)
+        time.sleep(0.5)  # five times what hosts wait for
+        for host in ("h1", "h2"):
+            served = [[*one.fields().values()] for one in controller.view.documents[host].routes]
+            assert served == told[host]
+        assert controller.rollout.held
+        before = controller.view.documents["h2"].routes
+        controller.release()
+        until(lambda: controller.view.documents["h2"].routes != before)
+    with running(tmp_path, BRIEF) as (controller, _):
+        assert not controller.rollout.held
+
+
+def test_a_state_of_before_is_read_and_a_damaged_one_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    known = {"epoch": 7, "links": [], "hosts": [], "told": [[["h1"], []]]}
+    file.write_text(json.dumps(known))
+    state = State.load(file)
+    assert state.rollout == Kept({"h1": ()}) and state.epoch == 7
+    for wrong in ({"waiting": [[["h1"], [], "soon"]]}, {"stepped": 7}, {"waiting": 1}):
+        file.write_text(json.dumps(known | wrong))
+        with pytest.raises(PlanError, match="is not a controller's state"):
+            State.load(file)
 
 
 def test_the_log_is_its_owners_after_a_rotation_too(
