@@ -95,6 +95,22 @@ def _changes(series: str, x: int) -> Callable[[Results], float]:
     return lambda results: int(results.run(series, x).iterations["changes"][0])
 
 
+def took(run: Run) -> float:
+    """The second iteration, in ns."""
+    last = run.iterations.row(-1, named=True)
+    return float(last["end_ns"] - last["start_ns"])
+
+
+def _ratio(name: str, change: str, x: int) -> Callable[[Results], float]:
+    """How many times as long a static ring takes as the schedule of Harvest's program."""
+
+    def measure(results: Results) -> float:
+        static = took(results.run(f"static-{name}-64", x))
+        return static / took(results.run(f"harvest-{name}-64-{change}", x))
+
+    return measure
+
+
 SIZES = (4096, 16384, 65536)
 SMALL = (64, 256, 1024)
 POINTS = [
@@ -110,3 +126,8 @@ POINTS = [
 for _name, _x in POINTS:
     globals()[f"time_{_name}_{_x}".replace("-", "_")] = _over(_name, _x)
     globals()[f"changes_{_name}_{_x}".replace("-", "_")] = _changes(_name, _x)
+for _name in ("cyclic", "swing", "all-to-all"):
+    for _change in ("1us", "10us", "100us"):
+        for _x in (1024, 4096, 16384):
+            _measure = f"ratio_{_name}_{_change}_{_x}".replace("-", "_")
+            globals()[_measure] = _ratio(_name, _change, _x)

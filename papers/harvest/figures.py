@@ -22,6 +22,18 @@ def _over_the_closed_form(names: Mapping[str, str]) -> Callable[[Results], Drawi
     return drawing
 
 
+def _of_figure_5(results: Results) -> Drawing:
+    """A line an algorithm and schedule: the time of an iteration by size."""
+    named = results.paper.measures.took
+    lines = {}
+    for name in ("cyclic", "swing", "all-to-all"):
+        for series in (f"static-{name}-64", f"harvest-{name}-64-10us"):
+            of = "static ring" if series.startswith("static") else "Harvest, 10 us"
+            runs = results.series(series).items()
+            lines[f"{name}, {of}"] = {x / 1024: named(run) / 1000 for x, run in runs}
+    return Drawing("lines", lines, xlabel="size (MiB)", ylabel="time of an iteration (us)")
+
+
 def _with_ranks(name: str, counts: tuple[int, ...] = (16, 64)) -> dict[str, str]:
     return {f"{name}-{n}": f"{name}, {n} ranks" for n in counts}
 
@@ -33,5 +45,6 @@ DRAWINGS: Mapping[str, Callable[[Results], Drawing | list[Drawing]]] = {
     "small": _over_the_closed_form(
         {f"{name}-64-small": name for name in ("cyclic", "swing", "all-to-all")}
     ),
+    "several-hops": _of_figure_5,
     "ring": _over_the_closed_form(_with_ranks("ring")),
 }

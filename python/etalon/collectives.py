@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
@@ -92,19 +93,9 @@ def collective_cost(
     for key, value in (("size", size), ("rate", rate)):
         if value <= 0:
             raise PlanError(f"{shown(value)} must be above 0", key=key, value=value)
-    steps = _steps(collective, algorithm, ranks, size)
-    topologies, own_at = _topologies(steps, ranks, links)
-    stretches = _stretches(steps, topologies)
-    # A message is cut into as many chunks as there are links; 8e9 bits a second are a byte a ns.
-    longest = np.array([step.longest for step in steps], float)
-    once = delta + longest / links * 8e9 / rate
-    times = alpha + once[:, None] * stretches
-    chosen = _cheapest(times, reconfiguration)
-    planned = []
-    for step, at in enumerate(chosen):
-        changed = step > 0 and chosen[step - 1] != at
-        stretch, ns = float(stretches[step, at]), float(times[step, at])
-        planned.append(StepCost(step, topologies[at].links, stretch, ns, changed))
+    model = _Model(_steps(collective, algorithm, ranks, size), ranks, links, rate, alpha, delta)
+    times, own_at = model.times, model.own_at
+    planned = model.planned(reconfiguration)
     changes = sum(step.changed for step in planned)
     own_changes = sum(a != b for a, b in pairwise(own_at))
     return CollectiveCost(
@@ -114,6 +105,50 @@ def collective_cost(
         static_ns=float(times[:, 0].sum()),
         every_ns=float(times[range(len(own_at)), own_at].sum() + own_changes * reconfiguration),
     )
+
+
+def cheapest(
+    steps: Sequence[Sequence[tuple[int, int, int]]],
+    *,
+    racks: int,
+    degree: int,
+    rate: int,
+    alpha: float,
+    delta: float,
+    reconfiguration: float,
+) -> list[StepCost]:
+    """The cheapest plan for given steps, each a list of messages: source, destination, bytes. Other arguments as in
+    `collective_cost`. Raises `PlanError` for a step in which a rack sends, or receives, two messages."""
+    demands = [_demand(messages, f"step {number + 1}") for number, messages in enumerate(steps)]
+    if not demands:
+        return []
+    return _Model(demands, racks, degree, rate, alpha, delta).planned(reconfiguration)
+
+
+class _Model:
+    """How long each step takes on each topology."""
+
+    def __init__(
+        self, steps: list[_Demand], ranks: int, degree: int, rate: int, alpha: float, delta: float
+    ) -> None:
+        self._topologies, self.own_at = _topologies(steps, ranks, degree)
+        """`own_at`: for each step, the place of its own topology."""
+        self._stretches = _stretches(steps, self._topologies)
+        # A message is cut into as many chunks as there are links; 8e9 bits a second are a byte a ns.
+        longest = np.array([step.longest for step in steps], float)
+        once = delta + longest / degree * 8e9 / rate
+        self.times: NDArray[np.float64] = alpha + once[:, None] * self._stretches
+        """By step and topology, in ns."""
+
+    def planned(self, reconfiguration: float) -> list[StepCost]:
+        """The cheapest plan."""
+        chosen = _cheapest(self.times, reconfiguration)
+        planned = []
+        for step, at in enumerate(chosen):
+            changed = step > 0 and chosen[step - 1] != at
+            stretch, ns = float(self._stretches[step, at]), float(self.times[step, at])
+            planned.append(StepCost(step, self._topologies[at].links, stretch, ns, changed))
+        return planned
 
 
 def _topologies(
@@ -156,16 +191,22 @@ def _steps(collective: str, algorithm: str, ranks: int, size: int) -> list[_Dema
     for number, messages in enumerate(steps):
         if not messages:
             continue
-        src, dst, bytes = (np.array(column) for column in zip(*messages, strict=True))
-        for ends in (src, dst):
-            if len(np.unique(ends)) < len(ends):
-                raise PlanError(
-                    f"step {number + 1} needs several circuits of one rank; the model has one message a rank and step",
-                    key="algorithm",
-                    value=algorithm,
-                )
-        demands.append(_Demand(src, dst, bytes / bytes.max(), int(bytes.max())))
+        try:
+            demands.append(_demand(messages, f"step {number + 1}"))
+        except PlanError as error:
+            raise PlanError(error.expected, key="algorithm", value=algorithm) from None
     return demands
+
+
+def _demand(messages: Sequence[tuple[int, int, int]], name: str) -> _Demand:
+    """What a step asks for."""
+    src, dst, bytes = (np.array(column) for column in zip(*messages, strict=True))
+    for ends in (src, dst):
+        if len(np.unique(ends)) < len(ends):
+            raise PlanError(
+                f"{name} needs several circuits of one rank; the model has one message a rank and step"
+            )
+    return _Demand(src, dst, bytes / bytes.max(), int(bytes.max()))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
 
-use etalon_scenario::{CrossConnect, Hosts, Pair, Plane, Scenario};
+use etalon_scenario::{CrossConnect, Crowded, Hosts, Pair, Scenario, deal};
 use etalon_schedule::{Answer, Granted};
 
 use crate::Kernel;
@@ -50,6 +50,8 @@ struct Claim {
 pub(crate) struct Claims {
     /// How many jobs there are: to the controller, claims are numbered after them.
     jobs: u32,
+    /// Circuits of each direction that a rack may have.
+    uplinks: u8,
     /// By the file through which it was asked for first.
     claims: BTreeMap<u32, Claim>,
     /// Those that have names, and the files of others that share them.
@@ -63,6 +65,7 @@ impl Claims {
         let can_ask = scenario.asked().is_some() && !scenario.programs.is_empty();
         can_ask.then(|| Claims {
             jobs: scenario.jobs.len() as u32,
+            uplinks: scenario.network.kind().uplinks(),
             claims: BTreeMap::new(),
             named: BTreeMap::new(),
             joined: BTreeMap::new(),
@@ -94,7 +97,11 @@ impl Claims {
             ));
         }
         let text = core::str::from_utf8(text);
-        request(text.map_err(|_| "the request is no text")?, hosts)
+        request(
+            text.map_err(|_| "the request is no text")?,
+            hosts,
+            self.uplinks,
+        )
     }
 
     /// Has a file share the request of another with that name, if there is one; if its circuits are up, also how many changed for it.
@@ -198,7 +205,7 @@ impl Claims {
 
 /// What a text asks for, such as `r0>r1 r1>r2`, in a network of so many racks. Lines before may begin with `ranks`: the racks of ranks
 /// follow there, and `0>1` names ranks; or with `as`: the request's name follows.
-fn request(text: &str, hosts: &Hosts) -> Result<Request, String> {
+fn request(text: &str, hosts: &Hosts, uplinks: u8) -> Result<Request, String> {
     let (mut ranks, mut name, mut rest) = (Vec::new(), None, text);
     while let Some((line, after)) = rest.split_once('\n') {
         if let Some(racks) = line.strip_prefix(RANKS) {
@@ -212,44 +219,50 @@ fn request(text: &str, hosts: &Hosts) -> Result<Request, String> {
         }
         rest = after;
     }
-    let circuits = circuits(rest, hosts, &ranks)?;
+    let circuits = circuits(rest, hosts, &ranks, uplinks)?;
     Ok(Request { name, circuits })
 }
 
 /// The circuits that words name.
-fn circuits(text: &str, hosts: &Hosts, ranks: &[u16]) -> Result<Vec<CrossConnect>, String> {
-    let mut found: Vec<CrossConnect> = Vec::new();
+fn circuits(
+    text: &str,
+    hosts: &Hosts,
+    ranks: &[u16],
+    uplinks: u8,
+) -> Result<Vec<CrossConnect>, String> {
+    let mut found: Vec<Pair> = Vec::new();
     let mut words = 0;
     for word in text.split_whitespace() {
         words += 1;
         let pair = pair_of(word, hosts, ranks)?;
         let Some(pair) = pair else { continue };
-        let connect = CrossConnect {
-            plane: Plane::CIRCUIT,
-            pair,
-        };
-        if found.contains(&connect) {
+        if found.contains(&pair) {
             continue;
         }
-        let meets = |other: &&CrossConnect| {
-            other.pair.src == connect.pair.src || other.pair.dst == connect.pair.dst
-        };
-        if let Some(other) = found.iter().find(meets) {
-            let ends = match other.pair.src == connect.pair.src {
+        let meets = |other: &&Pair| other.src == pair.src || other.dst == pair.dst;
+        if let (Some(other), 1) = (found.iter().find(meets), uplinks) {
+            let ends = match other.src == pair.src {
                 true => "begin",
                 false => "end",
             };
+            let named = |Pair { src, dst }: Pair| said(format_args!("r{src}>r{dst}"));
             return Err(said(format_args!(
-                "{other} and {connect} both {ends} at one rack, which has one circuit at a time"
+                "{} and {} both {ends} at one rack, which has one circuit at a time",
+                named(*other),
+                named(pair)
             )));
         }
-        found.push(connect);
+        found.push(pair);
     }
     if words == 0 {
         return Err(String::from("the request names no circuit, such as r0>r1"));
     }
-    found.sort_unstable();
-    Ok(found)
+    deal(&found, uplinks, &[]).map_err(|crowded| {
+        let Crowded { rack, circuits, .. } = crowded;
+        said(format_args!(
+            "{circuits} circuits begin or end at r{rack}, which has {uplinks} uplinks"
+        ))
+    })
 }
 
 /// A circuit; none between ranks of one rack, which need none.
@@ -341,7 +354,7 @@ mod tests {
     }
 
     fn pairs(text: &str) -> Result<Vec<(u16, u16)>, String> {
-        let found = request(text, &hosts())?.circuits;
+        let found = request(text, &hosts(), 1)?.circuits;
         Ok(found.iter().map(|c| (c.pair.src, c.pair.dst)).collect())
     }
 
@@ -356,7 +369,11 @@ mod tests {
         // Ranks 0 and 1 are of one rack.
         assert_eq!(pairs("ranks 3 3 1\n0>1 1>2"), Ok([(3, 1)].into()));
         assert_eq!(pairs("ranks 3 3\n0>1"), Ok([].into()));
-        let named = request("ranks 3 1\nas a 7\n0>1", &hosts()).unwrap();
+        let named = request("ranks 3 1\nas a 7\n0>1", &hosts(), 1).unwrap();
+        let two = |text| request(text, &hosts(), 2).map(|found| found.circuits.len());
+        assert_eq!(two("r0>r1 r0>r2"), Ok(2));
+        let crowded = "3 circuits begin or end at r0, which has 2 uplinks";
+        assert_eq!(two("r0>r1 r0>r2 r0>r3"), Err(crowded.into()));
         assert_eq!(named.name.as_deref(), Some("a 7"));
         assert_eq!(named.circuits.len(), 1);
     }

@@ -389,6 +389,7 @@ impl Driver {
         while !edge.is_over() {
             tell(now, edge.pass(), env);
         }
+        self.tell_awaited(now, env);
         env.log(&Event::End { complete }.at(now));
     }
 

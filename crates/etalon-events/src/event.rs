@@ -99,6 +99,9 @@ events! {
                 { pair: Pair = racks, class: u8 = a, hops: u8 = b, bytes: u32 = d };
             /// A slice of time starts, number `slice` from 0: circuits are others than before.
             Slice = 40 "slice", { slice: u64 = e }, mixes Pair::default(), slice;
+            /// A circuit that is asked for comes up or goes down, in a network of circuits; its plane is 1 more than the uplink.
+            Joined = 51 if up { "uplink_joined" } else { "uplink_parted" },
+                { pair: Pair = racks, plane: Plane = c, up: bool = a }, mixes pair, u64::from(plane.0) << 1 | u64::from(up);
             /// Switches have chosen other ways, since links went down or came up.
             Rerouted = 41 "reroute", {}, mixes Pair::default(), 0;
         }
@@ -126,6 +129,11 @@ events! {
             /// The next day of a computed week, and its night; its circuits follow.
             PlannedDay = 19 "planned_day", { day: Span = e, night: Span = c_d };
             /// A circuit of the planned day.
+            /// The run ends, and `by`, as in `Changing`, still waits for a circuit that it asked for at `asked`.
+            Awaited = 52 "circuit_awaited",
+                { pair: Pair = racks, plane: Plane = d, by: u32 = c, program: bool = a, asked: Time = e };
+            /// And a circuit is in the way of that one, which `by` has not given back.
+            Kept = 53 "circuit_kept", { pair: Pair = racks, plane: Plane = d, by: u32 = c, program: bool = a };
             PlannedCircuit = 20 "planned_circuit", { pair: Pair = racks };
             /// The week of the events before, computed of the demand at `time`, is given to the switch.
             Computed = 21 "computed", { time: Time = e };

@@ -9,7 +9,7 @@ use etalon_scenario::{Collective, CollectiveKind};
 
 use crate::algorithms::{
     binomial, bruck, chain, cyclic, direct, doubling, halves, halving, hierarchical, pairwise,
-    ring, swing, tree, two_trees,
+    ring, swing, ternary, tree, two_trees,
 };
 use crate::among::Among;
 use crate::turn::Turn;
@@ -85,6 +85,7 @@ algorithms! {
         "direct": direct::ABOUT, direct::all_to_all;
         "pairwise": pairwise::ABOUT, pairwise::all_to_all;
         "bruck": bruck::ALL_TO_ALL, bruck::all_to_all;
+        "ternary": ternary::ABOUT, ternary::all_to_all;
     }
     Broadcast {
         "binomial": binomial::ABOUT, binomial::broadcast;

@@ -18,6 +18,7 @@ pub(crate) mod hierarchical;
 pub(crate) mod pairwise;
 pub(crate) mod ring;
 pub(crate) mod swing;
+pub(crate) mod ternary;
 pub(crate) mod tree;
 pub(crate) mod two_trees;
 

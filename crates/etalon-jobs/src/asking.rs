@@ -5,21 +5,24 @@
 //! as well, and need not ask then; all else it gives back as soon as the last message of the step has been received, and what it keeps when another
 //! job waits for it.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use etalon_scenario::{Ask, Asked, Circuits, Job, Pair, StepCircuits};
+use etalon_scenario::{
+    Ask, Asked, Circuits, CrossConnect, Job, Network, Pair, Scenario, StepCircuits, deal,
+};
 use etalon_units::Time;
 
 use crate::Program;
+use crate::routes::{Route, Routes};
 
 /// What comes of something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// Ask the controller for circuits.
-    Ask(Vec<Pair>),
+    Ask(Vec<CrossConnect>),
     /// Give circuits back.
-    Release(Vec<Pair>),
+    Release(Vec<CrossConnect>),
     /// A rank may send: its circuits were asked for then, if they were, and are there.
     Go {
         /// The rank.
@@ -27,6 +30,32 @@ pub enum Wish {
         /// When circuits were asked for.
         asked: Option<Time>,
     },
+}
+
+/// What circuits can do for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// Circuits of each direction that a rack may have at a time.
+    pub uplinks: u8,
+    /// Circuits in a row that a message may take: 1 where packets do not go on from rack to rack.
+    pub hops: u16,
+}
+
+impl Reach {
+    /// Of a network, for jobs' messages.
+    #[must_use]
+    pub fn of(plan: &Scenario) -> Reach {
+        let kind = plan.network.kind();
+        let hops = match &plan.network {
+            // Messages have no length that their class could depend on.
+            Network::Ocs(ocs) if kind.forwards(kind.class_of(None)) => ocs.most_hops.into(),
+            _ => 1,
+        };
+        Reach {
+            uplinks: kind.uplinks(),
+            hops,
+        }
+    }
 }
 
 /// A circuit that the job has.
@@ -47,9 +76,9 @@ type Place = u64;
 struct Goal {
     place: Place,
     /// What is asked for.
-    circuits: Vec<Pair>,
-    /// What the messages of the step need of it, with the number of these messages.
-    needs: BTreeMap<Pair, u32>,
+    circuits: Vec<CrossConnect>,
+    /// Which of them its messages need, by racks, with the number of these messages.
+    needs: BTreeMap<Pair, (u32, Route)>,
     /// Ranks that take part in it and have not come to it.
     missing: u32,
     /// Circuits that the job does not have.
@@ -67,7 +96,12 @@ pub struct Asking {
     ahead: bool,
     /// The rack of each rank.
     racks: Vec<u16>,
-    held: BTreeMap<Pair, Held>,
+    reach: Reach,
+    held: BTreeMap<CrossConnect, Held>,
+    /// What messages that have not been received need, by racks, in the order of steps.
+    carried: BTreeMap<Pair, VecDeque<Route>>,
+    /// The circuits of the step before the goal, in order.
+    last: Vec<CrossConnect>,
     ranks_of: BTreeMap<u16, Vec<u32>>,
     /// By rank, the place of the step that it waits in.
     waiting: Vec<Option<Place>>,
@@ -90,6 +124,7 @@ impl Asking {
         asked: &Asked,
         program: &Program,
         listed: Option<Vec<StepCircuits>>,
+        (reach, first): (Reach, Vec<CrossConnect>),
     ) -> Option<Asking> {
         if job.circuits == Circuits::None {
             return None;
@@ -104,6 +139,9 @@ impl Asking {
             ask: asked.ask,
             ahead: asked.ahead,
             held: BTreeMap::new(),
+            carried: BTreeMap::new(),
+            reach,
+            last: first,
             ranks_of,
             waiting: alloc::vec![None; racks.len()],
             unfinished: racks.len() as u32,
@@ -143,12 +181,21 @@ impl Asking {
     /// A message of one rank to another has been received.
     pub fn received(&mut self, from: u32, to: u32, out: &mut Vec<Wish>) {
         let pair = self.pair(from, to);
-        let Some(held) = self.held.get_mut(&pair) else {
+        let Some(routes) = self.carried.get_mut(&pair) else {
             return;
         };
-        held.uses = held.uses.saturating_sub(1);
-        if held.uses == 0 && (held.wanted || !self.is_needed_next(pair)) {
-            self.give_back(pair, out);
+        let route = routes.pop_front();
+        if routes.is_empty() {
+            self.carried.remove(&pair);
+        }
+        for &connect in route.iter().flat_map(|route| route.iter()) {
+            let Some(held) = self.held.get_mut(&connect) else {
+                continue;
+            };
+            held.uses = held.uses.saturating_sub(1);
+            if held.uses == 0 && (held.wanted || !self.is_needed_next(connect)) {
+                self.give_back(connect, out);
+            }
         }
     }
 
@@ -156,19 +203,24 @@ impl Asking {
     pub fn granted(&mut self, now: Time, program: &Program, out: &mut Vec<Wish>) {
         self.pending = false;
         let circuits = self.goal.as_ref().map(|goal| goal.circuits.clone());
-        for pair in circuits.into_iter().flatten() {
-            self.held.entry(pair).or_default().wanted = false;
+        for connect in circuits.into_iter().flatten() {
+            self.held.entry(connect).or_default().wanted = false;
         }
         self.reach(program, out);
         self.go_on(now, None, program, out);
     }
 
     /// A circuit of the request is up.
-    pub fn up(&mut self, pair: Pair, program: &Program, out: &mut Vec<Wish>) {
-        let Some(held) = self.held.get_mut(&pair) else {
+    pub fn up(&mut self, connect: CrossConnect, program: &Program, out: &mut Vec<Wish>) {
+        let Some(held) = self.held.get_mut(&connect) else {
             return;
         };
         held.up = true;
+        let pair = connect.pair;
+        if self.reach.hops > 1 {
+            // It may be on anybody's way.
+            return self.let_all_go(program, out);
+        }
         for place in 0..self.ranks_of.get(&pair.src).map_or(0, Vec::len) {
             let rank = self.ranks_of[&pair.src][place];
             self.let_go(rank, program, out);
@@ -176,11 +228,11 @@ impl Asking {
     }
 
     /// Another job waits for a port of a circuit.
-    pub fn wanted(&mut self, pair: Pair, out: &mut Vec<Wish>) {
-        if let Some(held) = self.held.get_mut(&pair) {
+    pub fn wanted(&mut self, connect: CrossConnect, out: &mut Vec<Wish>) {
+        if let Some(held) = self.held.get_mut(&connect) {
             held.wanted = true;
             if held.uses == 0 {
-                self.give_back(pair, out);
+                self.give_back(connect, out);
             }
         }
     }
@@ -189,7 +241,7 @@ impl Asking {
     pub fn ended(&mut self, out: &mut Vec<Wish>) {
         self.unfinished -= 1;
         if self.unfinished == 0 {
-            let all: Vec<Pair> = core::mem::take(&mut self.held).into_keys().collect();
+            let all: Vec<CrossConnect> = core::mem::take(&mut self.held).into_keys().collect();
             if !all.is_empty() {
                 out.push(Wish::Release(all));
             }
@@ -203,17 +255,17 @@ impl Asking {
         }
     }
 
-    fn give_back(&mut self, pair: Pair, out: &mut Vec<Wish>) {
-        self.held.remove(&pair);
+    fn give_back(&mut self, connect: CrossConnect, out: &mut Vec<Wish>) {
+        self.held.remove(&connect);
         if let Some(goal) = &mut self.goal {
-            goal.lacking += u32::from(goal.circuits.binary_search(&pair).is_ok());
+            goal.lacking += u32::from(goal.circuits.binary_search(&connect).is_ok());
         }
-        out.push(Wish::Release(alloc::vec![pair]));
+        out.push(Wish::Release(alloc::vec![connect]));
     }
 
-    fn is_needed_next(&self, pair: Pair) -> bool {
+    fn is_needed_next(&self, connect: CrossConnect) -> bool {
         let goal = self.goal.as_ref();
-        goal.is_some_and(|goal| goal.circuits.binary_search(&pair).is_ok())
+        goal.is_some_and(|goal| goal.circuits.binary_search(&connect).is_ok())
     }
 
     /// Finds the next step that needs circuits.
@@ -238,23 +290,27 @@ impl Asking {
             });
         }
         needs.retain(|pair, _| pair.src != pair.dst);
-        let circuits: Vec<Pair> = match &self.listed {
-            None => needs.keys().copied().collect(),
+        let wanted: Vec<Pair> = match &self.listed {
+            None => several(needs.keys().copied(), self.reach.uplinks),
             Some(listed) => {
                 let last = listed.partition_point(|stage| stage.step <= step);
-                let mut circuits = listed.get(last.checked_sub(1)?)?.circuits.clone();
-                circuits.sort_unstable();
-                needs.retain(|pair, _| circuits.binary_search(pair).is_ok());
-                circuits
+                listed.get(last.checked_sub(1)?)?.circuits.clone()
             }
         };
-        if needs.is_empty() {
+        // Plans are checked: no rack has more circuits than uplinks.
+        let circuits = deal(&wanted, self.reach.uplinks, &self.last).ok()?;
+        let routes = Routes::new(&circuits, self.reach.hops);
+        let needs: BTreeMap<Pair, (u32, Route)> = needs
+            .into_iter()
+            .map(|(pair, messages)| (pair, (messages, routes.between(pair))))
+            .collect();
+        if needs.values().all(|(_, route)| route.is_empty()) {
             return None;
         }
         let there = self.waiting.iter().zip(&ranks);
         let there = there.filter(|&(at, takes_part)| *at == Some(place) && *takes_part);
         let there = there.count();
-        let lacks = |pair: &&Pair| !self.held.contains_key(pair);
+        let lacks = |connect: &&CrossConnect| !self.held.contains_key(connect);
         let takes_part = ranks.iter().filter(|takes_part| **takes_part).count();
         Some(Goal {
             place,
@@ -308,13 +364,13 @@ impl Asking {
     }
 
     /// Circuits that were kept for nothing.
-    fn give_back_others(&mut self, circuits: &[Pair], out: &mut Vec<Wish>) {
-        let is_idle = |(pair, held): (&Pair, &Held)| {
-            (held.uses == 0 && circuits.binary_search(pair).is_err()).then_some(*pair)
+    fn give_back_others(&mut self, circuits: &[CrossConnect], out: &mut Vec<Wish>) {
+        let is_idle = |(connect, held): (&CrossConnect, &Held)| {
+            (held.uses == 0 && circuits.binary_search(connect).is_err()).then_some(*connect)
         };
-        let idle: Vec<Pair> = self.held.iter().filter_map(is_idle).collect();
-        for pair in &idle {
-            self.held.remove(pair);
+        let idle: Vec<CrossConnect> = self.held.iter().filter_map(is_idle).collect();
+        for connect in &idle {
+            self.held.remove(connect);
         }
         if !idle.is_empty() {
             out.push(Wish::Release(idle));
@@ -325,12 +381,21 @@ impl Asking {
     fn reach(&mut self, program: &Program, out: &mut Vec<Wish>) {
         let Some(goal) = self.goal.take() else { return };
         (self.granted, self.asked) = (Some(goal.place), goal.asked);
-        for (pair, messages) in goal.needs {
-            if let Some(held) = self.held.get_mut(&pair) {
-                held.uses += messages;
+        self.last = goal.circuits;
+        for (pair, (messages, route)) in goal.needs {
+            for connect in route.iter() {
+                if let Some(held) = self.held.get_mut(connect) {
+                    held.uses += messages;
+                }
             }
+            let routes = self.carried.entry(pair).or_default();
+            routes.extend((0..messages).map(|_| route.clone()));
         }
         self.aim(program);
+        self.let_all_go(program, out);
+    }
+
+    fn let_all_go(&mut self, program: &Program, out: &mut Vec<Wish>) {
         for rank in 0..program.ranks() {
             self.let_go(rank, program, out);
         }
@@ -347,8 +412,9 @@ impl Asking {
         let step = (place % Place::from(program.steps())) as u32;
         let mut is_up = true;
         program.sends(rank, step, |peer, _| {
-            let held = self.held.get(&self.pair(rank, peer));
-            is_up &= held.is_none_or(|held| held.up);
+            let routes = self.carried.get(&self.pair(rank, peer));
+            let mut needed = routes.into_iter().flatten().flat_map(|route| route.iter());
+            is_up &= needed.all(|connect| self.held.get(connect).is_none_or(|held| held.up));
         });
         if is_up {
             self.waiting[rank as usize] = None;
@@ -356,4 +422,22 @@ impl Asking {
             out.push(Wish::Go { rank, asked });
         }
     }
+}
+
+/// As many circuits of each pair as uplinks have room for, at least one.
+fn several(pairs: impl Iterator<Item = Pair>, uplinks: u8) -> Vec<Pair> {
+    let pairs: BTreeSet<Pair> = pairs.collect();
+    let mut ends: BTreeMap<(bool, u16), u8> = BTreeMap::new();
+    for pair in &pairs {
+        for end in [(false, pair.src), (true, pair.dst)] {
+            let circuits = ends.entry(end).or_default();
+            *circuits = circuits.saturating_add(1);
+        }
+    }
+    let most = ends.into_values().max().unwrap_or(1);
+    let each = usize::from((uplinks / most).max(1));
+    let copies = pairs
+        .into_iter()
+        .flat_map(|pair| core::iter::repeat_n(pair, each));
+    copies.collect()
 }

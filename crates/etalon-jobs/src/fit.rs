@@ -6,10 +6,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use etalon_scenario::{Circuits, Collective, CollectiveKind, Job, Pair, StepCircuits, Work};
+use etalon_scenario::{
+    Circuits, Collective, CollectiveKind, CrossConnect, Job, Pair, Plane, StepCircuits, Work, deal,
+};
 
 use crate::algorithm;
+use crate::asking::Reach;
 use crate::program::{Program, pairs};
+use crate::routes::Routes;
 
 /// Steps of an iteration of a list of work among so many ranks; those of algorithms that do not fit are none.
 #[must_use]
@@ -63,7 +67,7 @@ pub fn collective(kind: &str, algorithm: &str, bytes: u64) -> Result<Collective,
 }
 
 /// What carries messages, beside the circuits that a job asks for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Ways {
     /// Circuits that are up at first, in order.
     pub first: Vec<Pair>,
@@ -71,6 +75,8 @@ pub struct Ways {
     pub packets: bool,
     /// Acknowledgements need no way back.
     pub bypass: bool,
+    /// What circuits can do.
+    pub reach: Reach,
 }
 
 /// Where, among a job's keys, something is wrong with its circuits, and a sentence about it.
@@ -83,16 +89,19 @@ pub type Wrong = (String, String);
 pub fn circuits(job: &Job, ways: &Ways) -> Result<(), Wrong> {
     let program = Program::new(job, 0, 0).map_err(|why| (String::from("do"), why.0))?;
     if let Circuits::List(stages) = &job.circuits {
-        list(stages, program.steps())?;
+        list(stages, program.steps(), ways.reach.uplinks)?;
     }
     for step in 0..program.steps() {
         let messages = messages(job, &program, step);
         let key = || format!("do.{}", program.part(step));
         match &job.circuits {
             Circuits::Each | Circuits::Plan => {
-                matching(messages.keys().copied()).map_err(|why| {
+                fitting(messages.keys().copied(), ways.reach.uplinks).map_err(|why| {
                     let at = step - program.first_step(step);
-                    let but = "the circuits of a step must be a matching";
+                    let but = match ways.reach.uplinks {
+                        1 => String::from("the circuits of a step must be a matching"),
+                        uplinks => format!("a rack has {uplinks} uplinks"),
+                    };
                     (key(), format!("in its step {at} {why}, and {but}"))
                 })?;
                 let own: Vec<Pair> = messages.keys().copied().collect();
@@ -137,7 +146,7 @@ fn messages(job: &Job, program: &Program, step: u32) -> BTreeMap<Pair, (u32, u32
 }
 
 /// That each entry of a list can be.
-fn list(stages: &[StepCircuits], steps: u32) -> Result<(), Wrong> {
+fn list(stages: &[StepCircuits], steps: u32, uplinks: u8) -> Result<(), Wrong> {
     for (number, stage) in stages.iter().enumerate() {
         let step = stage.step;
         if step >= steps {
@@ -147,12 +156,32 @@ fn list(stages: &[StepCircuits], steps: u32) -> Result<(), Wrong> {
             );
             return Err((format!("circuits.{number}.step"), why));
         }
-        matching(stage.circuits.iter().copied()).map_err(|why| {
+        fitting(stage.circuits.iter().copied(), uplinks).map_err(|why| {
             let key = format!("circuits.{number}.circuits");
-            (key, format!("not a matching: {why}"))
+            let but = match uplinks {
+                1 => format!("not a matching: {why}"),
+                _ => format!("{why}, and a rack has {uplinks} uplinks"),
+            };
+            (key, but)
         })?;
     }
     Ok(())
+}
+
+/// That no rack has more circuits of a direction than uplinks.
+fn fitting(pairs: impl Iterator<Item = Pair>, uplinks: u8) -> Result<(), String> {
+    if uplinks == 1 {
+        return matching(pairs);
+    }
+    let pairs: Vec<Pair> = pairs.collect();
+    let dealt = deal(&pairs, uplinks, &[]);
+    dealt.map(|_| ()).map_err(|crowded| {
+        let (rack, count) = (crowded.rack, crowded.circuits);
+        match crowded.leaves {
+            true => format!("rack {rack} sends over {count} circuits"),
+            false => format!("rack {rack} receives over {count} circuits"),
+        }
+    })
 }
 
 /// That no rack has two circuits of a direction.
@@ -178,7 +207,11 @@ fn carried(
     if ways.packets {
         return Ok(());
     }
-    let has = |pair: &Pair| circuits.binary_search(pair).is_ok();
+    let plane = Plane::CIRCUIT;
+    let circuits = circuits.iter().map(|&pair| CrossConnect { plane, pair });
+    let circuits: Vec<CrossConnect> = circuits.collect();
+    let routes = Routes::new(&circuits, ways.reach.hops);
+    let has = |pair: &Pair| !routes.between(*pair).is_empty();
     for (pair, (from, to)) in messages {
         let Pair { src, dst } = *pair;
         let back = pair.opposite();

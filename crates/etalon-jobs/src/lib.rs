@@ -21,6 +21,7 @@ mod plan;
 mod program;
 mod rank;
 mod ranks;
+mod routes;
 mod rows;
 mod sizes;
 mod sockets;
@@ -30,12 +31,12 @@ mod turn;
 mod words;
 
 pub use algorithm::{ALGORITHMS, Algorithm, Entry, Make, Unfit, find};
-pub use asking::{Asking, Wish};
+pub use asking::{Asking, Reach, Wish};
 pub use fit::{Ways, Wrong, circuits, collective, connections, count_steps, pairs_of};
 pub use generators::{Begun, Failure, Generators, Step};
 #[cfg(feature = "std")]
 pub use goal::trace_of;
-pub use plan::{Costs, plan};
+pub use plan::{Costs, exchanges, plan};
 pub use program::{Program, steps};
 pub use rank::{Do, Happened, Rank};
 pub use ranks::Ranks;

@@ -66,7 +66,8 @@ impl Costs {
 }
 
 /// Steps with messages between racks: their numbers, and bytes by pair.
-fn exchanges(job: &Job, program: &Program) -> Vec<(u32, Vec<(Pair, u64)>)> {
+#[must_use]
+pub fn exchanges(job: &Job, program: &Program) -> Vec<(u32, Vec<(Pair, u64)>)> {
     let rack = |rank: u32| job.ranks[rank as usize].0;
     let of_step = |step| {
         let mut messages: BTreeMap<Pair, u64> = BTreeMap::new();

@@ -7,15 +7,13 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use etalon_scenario::{
-    Circuits, CrossConnect, Flow, Job, Pair, Plane, Scenario, ScenarioError, StepCircuits,
-};
+use etalon_scenario::{Circuits, Flow, Job, Pair, Scenario, ScenarioError, StepCircuits};
 use etalon_schedule::Granted;
 use etalon_units::Time;
 
 use crate::goal::{GoalRank, Trace};
 use crate::rows::{Iteration, Step};
-use crate::{Asking, Costs, Do, Happened, Program, Rank, RankSockets, Wish};
+use crate::{Asking, Costs, Do, Happened, Program, Rank, RankSockets, Reach, Wish};
 
 /// A job of ranks.
 #[derive(Debug)]
@@ -146,7 +144,8 @@ impl Ranks {
         };
         let asking = plan.asked().and_then(|asked| {
             let listed = listed(plan, job, &program);
-            Asking::new(job, asked, &program, listed)
+            let first = plan.first_circuits().collect();
+            Asking::new(job, asked, &program, listed, (Reach::of(plan), first))
         });
         Ok(Ranks {
             number: number as u32,
@@ -349,8 +348,8 @@ impl Ranks {
                 }
                 asking.granted(now, &self.program, &mut self.wishes);
             }
-            Granted::Up(connect) => asking.up(connect.pair, &self.program, &mut self.wishes),
-            Granted::Wanted(connect) => asking.wanted(connect.pair, &mut self.wishes),
+            Granted::Up(connect) => asking.up(connect, &self.program, &mut self.wishes),
+            Granted::Wanted(connect) => asking.wanted(connect, &mut self.wishes),
         }
         self.fulfil(now, sockets);
         self.go_on(now, sockets);
@@ -358,17 +357,10 @@ impl Ranks {
 
     /// Does what came of a change of circuits, or of what needs one.
     fn fulfil(&mut self, now: Time, sockets: &mut impl RankSockets) {
-        let connects = |pairs: Vec<Pair>| {
-            let connect = |pair| CrossConnect {
-                plane: Plane::CIRCUIT,
-                pair,
-            };
-            pairs.into_iter().map(connect).collect()
-        };
         for wish in self.wishes.drain(..) {
             match wish {
-                Wish::Ask(pairs) => sockets.ask(now, self.number, connects(pairs)),
-                Wish::Release(pairs) => sockets.release(now, self.number, connects(pairs)),
+                Wish::Ask(circuits) => sockets.ask(now, self.number, circuits),
+                Wish::Release(circuits) => sockets.release(now, self.number, circuits),
                 Wish::Go { rank, asked } => {
                     let member = &mut self.ranks[rank as usize];
                     (member.asked, member.granted) = (asked, asked.map(|_| now));

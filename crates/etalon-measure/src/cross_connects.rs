@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Circuits that are asked for: who asked for each, when it was dark, and when it was up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use etalon_events::{Event, Pair, Plane};
 use etalon_scenario::{Hosts, Place, Scenario};
@@ -19,10 +19,12 @@ struct Row {
     plane: Plane,
     /// Who asked for it, and when; none of those at the start.
     asked: Option<(String, Time)>,
-    /// Dark from here on.
-    granted: Time,
+    /// Dark from here on; none if the run ended before that.
+    granted: Option<Time>,
     up: Option<Time>,
     down: Option<Time>,
+    /// Who had what was in its way then.
+    kept: BTreeSet<String>,
 }
 
 /// All circuits of a run whose circuits are asked for, the first [`MOST`] of them.
@@ -56,32 +58,62 @@ impl CrossConnects {
                 program,
                 asked,
             } => {
-                let who = match program {
-                    true => {
-                        Place::Host(self.hosts.host(by.min(self.hosts.count() - 1))).to_string()
-                    }
-                    false => format!("job {by}"),
-                };
-                self.begin(now, (pair, plane), Some((who, asked)));
+                let who = self.who(by, program);
+                self.begin(Some(now), (pair, plane), Some((who, asked)));
             }
-            Event::Circuit { pair, plane, up } => self.turn(now, (pair, plane), up),
+            Event::Awaited {
+                pair,
+                plane,
+                by,
+                program,
+                asked,
+            } => {
+                let who = self.who(by, program);
+                self.begin(None, (pair, plane), Some((who, asked)));
+            }
+            Event::Kept { by, program, .. } => {
+                let who = self.who(by, program);
+                let awaited = self.rows.last_mut().filter(|row| row.granted.is_none());
+                if let Some(row) = awaited {
+                    row.kept.insert(who);
+                }
+            }
+            Event::Circuit { pair, plane, up } | Event::Joined { pair, plane, up } => {
+                self.turn(now, (pair, plane), up);
+            }
             _ => {}
         }
     }
 
-    fn begin(&mut self, now: Time, circuit: (Pair, Plane), asked: Option<(String, Time)>) {
+    /// A job, or the host of a program.
+    fn who(&self, by: u32, program: bool) -> String {
+        match program {
+            true => Place::Host(self.hosts.host(by.min(self.hosts.count() - 1))).to_string(),
+            false => format!("job {by}"),
+        }
+    }
+
+    fn begin(
+        &mut self,
+        granted: Option<Time>,
+        circuit: (Pair, Plane),
+        asked: Option<(String, Time)>,
+    ) {
         let (pair, plane) = circuit;
         if self.rows.len() >= MOST {
             return;
         }
-        self.there.insert((plane.0, pair), self.rows.len());
+        if granted.is_some() {
+            self.there.insert((plane.0, pair), self.rows.len());
+        }
         self.rows.push(Row {
             pair,
             plane,
             asked,
-            granted: now,
+            granted,
             up: None,
             down: None,
+            kept: BTreeSet::new(),
         });
     }
 
@@ -95,7 +127,7 @@ impl CrossConnects {
             }
             // One of the first, which nobody asked for.
             (None, true) if now == Time::ZERO => {
-                self.begin(now, (pair, plane), None);
+                self.begin(Some(now), (pair, plane), None);
                 self.turn(now, (pair, plane), true);
             }
             // Of more circuits than are kept.
@@ -108,6 +140,7 @@ impl CrossConnects {
         let rows = &self.rows;
         let at = |time: Option<Time>| time.map_or(-1, |time| time.0 as i64);
         let who = |row: &Row| row.asked.as_ref().map_or("", |(who, _)| who).to_owned();
+        let kept = |row: &Row| row.kept.iter().cloned().collect::<Vec<_>>().join(", ");
         named([
             ("src", integers(rows, |row| row.pair.src.into())),
             ("dst", integers(rows, |row| row.pair.dst.into())),
@@ -117,9 +150,10 @@ impl CrossConnects {
                 "asked_ns",
                 integers(rows, |row| at(row.asked.as_ref().map(|asked| asked.1))),
             ),
-            ("granted_ns", integers(rows, |row| row.granted.0 as i64)),
+            ("granted_ns", integers(rows, |row| at(row.granted))),
             ("up_ns", integers(rows, |row| at(row.up))),
             ("down_ns", integers(rows, |row| at(row.down))),
+            ("kept_by", Column::Text(rows.iter().map(kept).collect())),
         ])
     }
 }
@@ -146,12 +180,27 @@ mod tests {
             program,
             asked: Time(5),
         };
+        let awaited = Event::Awaited {
+            pair: pair(1, 0),
+            plane,
+            by: 2,
+            program: true,
+            asked: Time(25),
+        };
+        let kept = Event::Kept {
+            pair: pair(1, 1),
+            plane,
+            by: 3,
+            program: false,
+        };
         let events = [
             (0, turn(pair(0, 1), true)),
             (7, changing(pair(0, 0), 1, true)),
             (7, turn(pair(0, 1), false)), // it makes way, and is told a little later
             (17, turn(pair(0, 0), true)),
             (20, changing(pair(1, 1), 3, false)),
+            (30, awaited),
+            (30, kept),
         ];
         for (time, event) in events {
             found.on(Time(time), event);
@@ -159,9 +208,14 @@ mod tests {
         let rows = &found.rows;
         assert_eq!((rows[0].up, rows[0].asked.clone()), (Some(Time(0)), None));
         assert_eq!(rows[1].asked, Some(("r0h1".to_owned(), Time(5))));
-        assert_eq!((rows[1].granted, rows[1].up), (Time(7), Some(Time(17))));
+        assert_eq!(
+            (rows[1].granted, rows[1].up),
+            (Some(Time(7)), Some(Time(17)))
+        );
         assert_eq!(rows[2].asked, Some(("job 3".to_owned(), Time(5))));
         assert_eq!((rows[2].up, rows[2].down), (None, None));
         assert_eq!(rows[0].down, Some(Time(7)));
+        assert_eq!((rows[3].granted, rows[3].up), (None, None));
+        assert_eq!(rows[3].kept, ["job 3".to_owned()].into());
     }
 }

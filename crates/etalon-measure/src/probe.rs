@@ -307,7 +307,10 @@ impl Probe for Metrics {
                 self.of_circuits(time, event);
             }
             Event::Circuit { pair, plane, up } => self.circuit(time, pair, plane, up),
-            Event::Changing { .. } => self.asked_for(time, event),
+            Event::Changing { .. }
+            | Event::Joined { .. }
+            | Event::Awaited { .. }
+            | Event::Kept { .. } => self.asked_for(time, event),
             Event::Day { .. } => self.runs.turn(false),
             Event::Week { .. } => self.week(time),
             _ => {}

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use etalon_events::{Event, Pair, Probe, QueueId, Source};
+use etalon_events::{Event, Pair, Plane, Probe, QueueId, Source};
 use etalon_scenario::Scenario;
 use etalon_units::Time;
 
@@ -55,7 +55,9 @@ impl Recorder {
             name.cloned().unwrap_or_default()
         };
         let planes = self.metrics.planes();
-        let plane = |e: Event| e.plane().map_or("", |plane| planes[plane.index()].name);
+        // Uplinks of a network of circuits have no names.
+        let named_plane = |plane: Plane| planes.get(plane.index()).map_or("", |facts| facts.name);
+        let plane = |e: Event| e.plane().map_or("", named_plane);
         named([
             (
                 "t_ns",

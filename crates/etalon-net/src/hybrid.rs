@@ -3,19 +3,19 @@
 
 use core::fmt::Debug;
 
-use etalon_queues::Fifo;
 use etalon_scenario::{Rdcn, Scenario};
-use etalon_switch::{Arrival, ConfigError, Departure, Packet, Plane, Probe, QueueId, Sink, Switch};
+use etalon_schedule::CrossConnected;
+use etalon_switch::{Arrival, ConfigError, Departure, Plane, Probe, QueueId, Sink, Switch};
 use etalon_units::{Span, Time};
 
+use crate::around::Around;
 use crate::network::{Described, Network};
 
 /// The hybrid switch, and beside it, if wanted, a way around it for acknowledgements.
 #[derive(Debug)]
 pub struct Hybrid<H> {
     switch: Switch<H>,
-    bypass: Option<Span>,
-    around: Fifo<(Time, Packet<H>)>,
+    around: Around<H>,
 }
 
 impl Described for Rdcn {
@@ -40,28 +40,14 @@ impl<H: Copy> Hybrid<H> {
     pub fn new(switch: Switch<H>, bypass: Option<Span>) -> Hybrid<H> {
         Hybrid {
             switch,
-            bypass,
-            around: Fifo::default(),
+            around: Around::new(bypass),
         }
-    }
-
-    /// When the first packet on the way around the switch has passed it.
-    #[inline]
-    fn next_around(&self) -> Time {
-        if self.bypass.is_none() {
-            return Time::MAX;
-        }
-        self.around.front().map_or(Time::MAX, |entry| entry.0)
     }
 
     /// Delivers the packets that have passed the switch on their way around, which takes `latency`.
     #[inline(never)]
     fn pass_around<S: Sink<H>>(&mut self, now: Time, latency: Span, sink: &mut S) {
-        while let Some(&(time, packet)) = self.around.front() {
-            if time > now {
-                break;
-            }
-            self.around.pop_front();
+        while let Some((time, packet)) = self.around.take(now) {
             let pair = packet.pair();
             sink.deliver(Departure {
                 packet,
@@ -86,8 +72,8 @@ impl<H: Copy> Network<H> for Hybrid<H> {
         sink: &mut S,
         probe: &mut P,
     ) {
-        if let (Some(delay), true) = (self.bypass, arrival.pure_ack) {
-            self.around.push_back((now + delay, arrival.packet));
+        if let (Some(delay), true) = (self.around.delay(), arrival.pure_ack) {
+            self.around.push(now + delay, arrival.packet);
             return;
         }
         self.switch.enqueue(now, arrival, sink, probe);
@@ -95,31 +81,32 @@ impl<H: Copy> Network<H> for Hybrid<H> {
 
     #[inline]
     fn next_event(&self) -> Time {
-        self.switch.next_event().min(self.next_around())
+        self.switch.next_event().min(self.around.next())
     }
 
     #[inline]
     fn next_departure(&self) -> Time {
-        self.switch.next_departure().min(self.next_around())
+        self.switch.next_departure().min(self.around.next())
     }
 
     #[inline]
     fn shortest_passage(&self) -> Span {
         let through = self.switch.shortest_passage();
-        self.bypass.map_or(through, |around| around.min(through))
+        let around = self.around.delay();
+        around.map_or(through, |around| around.min(through))
     }
 
     #[inline]
     fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
         self.switch.advance(now, sink, probe);
-        if let Some(bypass) = self.bypass {
+        if let Some(bypass) = self.around.delay() {
             self.pass_around(now, bypass, sink);
         }
     }
 
     #[inline]
     fn run<S: Sink<H>, P: Probe>(&mut self, now: Time, until: Time, sink: &mut S, probe: &mut P) {
-        match self.bypass {
+        match self.around.delay() {
             None => self.switch.run(until, sink, probe),
             Some(_) => self.advance(now, sink, probe),
         }
@@ -132,6 +119,10 @@ impl<H: Copy> Network<H> for Hybrid<H> {
 
     #[inline]
     fn switch_mut(&mut self) -> Option<&mut Switch<H>> {
+        Some(&mut self.switch)
+    }
+
+    fn circuits_mut(&mut self) -> Option<&mut dyn CrossConnected> {
         Some(&mut self.switch)
     }
 }

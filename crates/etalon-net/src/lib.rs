@@ -18,6 +18,7 @@
 extern crate alloc;
 
 mod accounts;
+mod around;
 mod chain;
 mod delivery;
 mod downlinks;

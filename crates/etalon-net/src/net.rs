@@ -7,7 +7,8 @@ use core::fmt;
 
 use etalon_scenario::{Asked, Control, CrossConnect, HostId, Hosts, Notify, Rdcn};
 use etalon_schedule::{
-    Answer, Change, ComputedWeek, ControlError, Controller, HostDemand, Requests, Scheduler,
+    Answer, Awaited, Change, ComputedWeek, ControlError, Controller, HostDemand, Requests,
+    Scheduler,
 };
 use etalon_switch::{
     Arrival, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink, Switch,
@@ -184,14 +185,22 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
     /// Grants the requests that can be granted at `now`: for [`Due::Week`]. Returns what jobs hear, and which circuits change.
     #[cold]
     pub fn answer(&mut self, now: Time) -> (Vec<Answer>, Vec<Change>) {
-        let (Some(requests), Some(switch)) = (&mut self.edge.requests, self.network.switch_mut())
+        let (Some(requests), Some(circuits)) =
+            (&mut self.edge.requests, self.network.circuits_mut())
         else {
             return Default::default();
         };
-        let answers = requests.step(now, switch);
+        let answers = requests.step(now, circuits);
         let changes = requests.take_changes();
         self.edge.look_at_requests();
         (answers, changes)
+    }
+
+    /// What requests wait for.
+    #[must_use]
+    pub fn awaited(&self) -> Vec<Awaited> {
+        let requests = self.edge.requests.as_ref();
+        requests.map_or_else(Vec::new, |requests| requests.awaited())
     }
 
     fn look_at_weeks(&mut self) {

@@ -4,6 +4,7 @@
 use core::fmt::Debug;
 
 use etalon_scenario::{Scenario, network_kinds};
+use etalon_schedule::CrossConnected;
 use etalon_switch::{Arrival, ConfigError, Probe, Sink, Switch};
 use etalon_units::{Span, Time};
 
@@ -51,6 +52,11 @@ pub trait Network<H: Copy> {
 
     /// As [`Network::switch`], to adopt a week.
     fn switch_mut(&mut self) -> Option<&mut Switch<H>> {
+        None
+    }
+
+    /// What changes the circuits that are asked for; none if there are none.
+    fn circuits_mut(&mut self) -> Option<&mut dyn CrossConnected> {
         None
     }
 }
@@ -186,6 +192,12 @@ macro_rules! any_network {
             fn switch_mut(&mut self) -> Option<&mut Switch<H>> {
                 match self {
                     $(AnyNetwork::$Kind(n) => n.switch_mut(),)*
+                }
+            }
+
+            fn circuits_mut(&mut self) -> Option<&mut dyn CrossConnected> {
+                match self {
+                    $(AnyNetwork::$Kind(n) => n.circuits_mut(),)*
                 }
             }
         }

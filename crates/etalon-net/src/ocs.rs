@@ -11,6 +11,7 @@
 //! What is due at one instant happens in this order: days that end, failures, slices, days that begin; then transmissions that end, by
 //! port; then packets that arrive.
 
+mod asked;
 mod changes;
 mod inside;
 mod returned;
@@ -23,15 +24,18 @@ use core::fmt::Debug;
 use etalon_queues::{Calendar, Lists};
 use etalon_route::Ways;
 use etalon_scenario::{
-    Class, Count, Full, Hosts, Layer, Limit, Ocs, QueueId, Scenario, Slice, Slices,
+    Class, Count, Full, Hosts, Layer, Limit, Ocs, Part, Plane, QueueId, Scenario, Slice, Slices,
 };
-use etalon_switch::{Arrival, ConfigError, Packet, Probe, Sink};
+use etalon_schedule::CrossConnected;
+use etalon_switch::{Arrival, ConfigError, Departure, Packet, Probe, Sink};
 use etalon_units::{Serializer, Span, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
+use crate::around::Around;
 use crate::fabric::wire::{Delayed, Wires};
 use crate::network::{Described, Network};
+use asked::Rewirings;
 use changes::{Change, Changes};
 use inside::{Circuit, Inside, Kind, NO_SLICE, Pool, Port};
 use voqs::Voqs;
@@ -58,8 +62,11 @@ pub struct Circuits<H> {
     /// By node, if clocks are wrong: by how many nanoseconds.
     skews: Vec<i64>,
     changes: Changes,
+    rewirings: Rewirings,
     /// Failures that have begun and not ended.
     failed: Vec<u32>,
+    /// What ToR switches know to have failed.
+    known: Vec<Part>,
     /// To hosts, uplinks of nodes, from the packet network, from hosts.
     ports: Vec<Port>,
     /// By port; apart from what changes with each packet, so that they stay in a near cache.
@@ -79,6 +86,7 @@ pub struct Circuits<H> {
     calendar: Calendar,
     wires: Wires,
     pool: Pool<H>,
+    around: Around<H>,
     coin: ChaCha8Rng,
     /// The class that RotorLB carries.
     rotorlb: Option<Class>,
@@ -141,7 +149,9 @@ impl<H: Copy> Circuits<H> {
             ahead: alloc::vec![Some(first); uplinks],
             skews: Vec::new(),
             changes: Changes::default(),
+            rewirings: Rewirings::default(),
             failed: Vec::new(),
+            known: Vec::new(),
             ports: Vec::new(),
             kinds: Vec::new(),
             first_up: 0,
@@ -160,6 +170,7 @@ impl<H: Copy> Circuits<H> {
             calendar: Calendar::new(0, Span::ZERO),
             wires: Wires::new(),
             pool: Pool::new(),
+            around: Around::new(config.ack_bypass),
             coin,
             rotorlb: config.rotorlb().map(|found| found.0),
             tells: false,
@@ -251,6 +262,8 @@ impl<H: Copy> Circuits<H> {
             Some(access) => access.delay,
             None => delays.min().unwrap_or_default(),
         };
+        let around = self.around.delay();
+        let shortest = around.map_or(shortest, |around| around.min(shortest));
         (self.calendar, self.shortest) = (calendar, shortest);
     }
 
@@ -316,8 +329,8 @@ impl<H: Copy> Circuits<H> {
         probe: &mut P,
     ) -> Option<Time> {
         let (changes, transmission) = (self.changes.next(), self.calendar.next());
-        let wire = self.wires.next();
-        let first = changes.min(transmission).min(wire);
+        let (wire, around) = (self.wires.next(), self.around.next());
+        let first = changes.min(transmission).min(wire).min(around);
         if first > now || first == Time::MAX {
             return None;
         }
@@ -327,10 +340,31 @@ impl<H: Copy> Circuits<H> {
             if let Some(port) = self.calendar.pop() {
                 self.transmitted(first, port, sink, probe);
             }
+        } else if wire > first {
+            self.pass_around(first, sink);
         } else if let Some(Delayed { packet, port, .. }) = self.wires.pop() {
             self.arrive(first, port, packet, sink, probe);
         }
         Some(first)
+    }
+
+    /// Delivers what has come on the way around.
+    #[inline(never)]
+    fn pass_around<S: Sink<H>>(&mut self, now: Time, sink: &mut S) {
+        self.was_heard = true;
+        let latency = self.around.delay().unwrap_or_default();
+        while let Some((time, packet)) = self.around.take(now) {
+            sink.deliver(Departure {
+                packet,
+                time,
+                latency,
+                queue: QueueId::default(),
+                plane: Plane::PACKET,
+                ce: false,
+                ece: false,
+                trimmed: false,
+            });
+        }
     }
 }
 
@@ -342,7 +376,12 @@ impl<H: Copy> Network<H> for Circuits<H> {
         sink: &mut S,
         probe: &mut P,
     ) {
-        let Packet { src, .. } = arrival.packet;
+        let Packet { src, dst, .. } = arrival.packet;
+        if let (Some(delay), true) = (self.around.delay(), arrival.pure_ack) {
+            if src.rack() != dst.rack() {
+                return self.around.push(now + delay, arrival.packet);
+            }
+        }
         let id = self.pool.insert(Inside {
             packet: arrival.packet,
             entered: now,
@@ -369,7 +408,7 @@ impl<H: Copy> Network<H> for Circuits<H> {
     #[inline]
     fn next_event(&self) -> Time {
         let inside = self.calendar.next().min(self.wires.next());
-        inside.min(self.changes.next())
+        inside.min(self.changes.next()).min(self.around.next())
     }
 
     fn next_departure(&self) -> Time {
@@ -382,6 +421,10 @@ impl<H: Copy> Network<H> for Circuits<H> {
 
     fn carries_within_racks(&self) -> bool {
         self.config.access.is_some()
+    }
+
+    fn circuits_mut(&mut self) -> Option<&mut dyn CrossConnected> {
+        Some(self)
     }
 
     fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {

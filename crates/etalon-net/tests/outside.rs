@@ -127,6 +127,8 @@ fn ocs() -> Ocs {
         most_hops: 4,
         failures: vec![],
         reroute: Span::ZERO,
+        asked: None,
+        ack_bypass: None,
     }
 }
 

@@ -318,7 +318,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(jobs::collective_steps, m)?)?;
     m.add_function(wrap_pyfunction!(jobs::goal_contents, m)?)?;
     m.add_function(wrap_pyfunction!(jobs::job_steps, m)?)?;
+    m.add_function(wrap_pyfunction!(jobs::deal_circuits, m)?)?;
     m.add_function(wrap_pyfunction!(jobs::job_circuits, m)?)?;
+    m.add_function(wrap_pyfunction!(jobs::job_messages, m)?)?;
     m.add_function(wrap_pyfunction!(jobs::job_problem, m)?)?;
     m.add_class::<circuits::CircuitWays>()?;
     m.add_function(wrap_pyfunction!(parse_span, m)?)?;

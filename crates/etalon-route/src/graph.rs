@@ -25,6 +25,8 @@ pub(crate) struct Graph {
     pub(crate) slice_ns: u64,
     /// Nothing has failed.
     pub(crate) is_whole: bool,
+    /// Circuits are asked for: any rack may have one to any other later.
+    is_asked: bool,
     peers: Vec<u16>,
     stays: Vec<bool>,
 }
@@ -57,6 +59,7 @@ impl Graph {
             rate: ocs.uplinks.first().map_or(Rate(1), |switch| switch.rate),
             slice_ns: slices.cycle().0 / slices.len() as u64,
             is_whole: failed.is_empty(),
+            is_asked: ocs.asked.is_some(),
             peers,
             stays,
         }
@@ -81,9 +84,9 @@ impl Graph {
         (slice * self.nodes + here) * self.racks + destination
     }
 
-    /// Whether each rack has a circuit to each other in some slice, by (here, destination).
+    /// Whether each rack has a circuit to each other in some slice, or may have, by (here, destination).
     pub(crate) fn meetings(&self) -> Vec<bool> {
-        let mut met = alloc::vec![false; self.nodes * self.racks];
+        let mut met = alloc::vec![self.is_asked; self.nodes * self.racks];
         for slice in 0..self.slices {
             for node in 0..self.nodes {
                 for (_, peer) in self.circuits(slice, node) {

@@ -6,6 +6,7 @@ mod earliest;
 mod expanded;
 mod packet;
 mod paths;
+mod shortest;
 mod table;
 mod ucmp;
 mod vlb;
@@ -34,6 +35,7 @@ pub(crate) fn router(
         Routing::Vlb => Box::new(vlb::Vlb::new(graph)),
         Routing::Expander(paths) => Box::new(paths::PathTable::new(graph, *paths, true, seed)?),
         Routing::Ksp(paths) => Box::new(paths::PathTable::new(graph, *paths, false, seed)?),
+        Routing::Shortest => Box::new(shortest::Shortest::new(graph)?),
         Routing::Earliest(earliest) => Box::new(earliest::Earliest::new(graph, *earliest)?),
         Routing::Ucmp(ucmp) => Box::new(ucmp::Ucmp::new(graph, *ucmp)?),
         Routing::Packet => Box::new(packet::PacketNetwork::new(graph)),

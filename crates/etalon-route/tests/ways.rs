@@ -78,6 +78,8 @@ fn ocs(drawn: &Drawn, routing: Routing) -> Ocs {
         most_hops: 32,
         failures: Vec::new(),
         reroute: Span(0),
+        asked: None,
+        ack_bypass: None,
     }
 }
 
@@ -219,6 +221,24 @@ proptest! {
                     prop_assert_eq!(slot, entering.0);
                     prop_assert!(!staying || slices.stays(slot, uplink.into()));
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_shortest_way_has_as_few_hops_as_the_shortest_path(seed in any::<u64>()) {
+        let drawn = opera(16, 4, &mut Rng::new(seed)).unwrap();
+        let equal = Routing::Ksp(Paths { paths: 1, equal: true, spray: false });
+        let (paths, shortest) = (ocs(&drawn, equal), ocs(&drawn, Routing::Shortest));
+        let slices = Slices::of(&paths.uplinks).unwrap();
+        let by_path = Ways::new(&paths, 16, &slices, seed, &[]);
+        let by_hop = Ways::new(&shortest, 16, &slices, seed, &[]).expect("all racks meet");
+        if let Ok(by_path) = by_path {
+            for (entering, label) in everywhere(slices.len(), 16) {
+                let path = way((&paths, &slices, &by_path), entering, label, 16).expect("a path");
+                let taken = way((&shortest, &slices, &by_hop), entering, label, 16).expect("a way");
+                prop_assert_eq!(taken.len(), path.len());
+                prop_assert!(taken.iter().all(|hop| hop.0 == entering.0), "within the slice");
             }
         }
     }

@@ -14,7 +14,9 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::check::ScenarioError;
-use crate::{Class, Hosts, Notify, Pair, PlaneFacts, PortFacts, Rdcn, Schedule};
+use crate::{
+    Asked, Class, CrossConnect, Hosts, Notify, Pair, PlaneFacts, PortFacts, Rdcn, Schedule,
+};
 
 pub use dumbbell::{Dumbbell, Stage};
 pub use failure::Failure;
@@ -109,6 +111,27 @@ pub trait NetworkKind {
     /// The switch whose weeks can be computed from demand, if it is one.
     fn controlled(&self) -> Option<&Rdcn> {
         None
+    }
+
+    /// How many circuits of each direction a rack may have at a time, where they are asked for.
+    fn uplinks(&self) -> u8 {
+        1
+    }
+
+    /// How circuits change that are asked for, if its own circuits are, not those of a schedule of weeks.
+    fn asked(&self) -> Option<&Asked> {
+        None
+    }
+
+    /// The circuits that are up at first, of those that are asked for.
+    fn first_circuits(&self) -> Vec<CrossConnect> {
+        Vec::new()
+    }
+
+    /// Whether packets of a class go on from rack to rack, over several circuits.
+    fn forwards(&self, class: Class) -> bool {
+        let _ = class;
+        false
     }
 
     /// How many classes of packets it has; 0 where it does not tell packets apart.

@@ -305,7 +305,8 @@ impl Scenario {
     /// How circuits change that jobs ask for, if they do.
     #[must_use]
     pub fn asked(&self) -> Option<&Asked> {
-        self.schedule.as_ref()?.asked.as_ref()
+        let asked = || self.schedule.as_ref()?.asked.as_ref();
+        self.network.kind().asked().or_else(asked)
     }
 
     /// How weeks are computed from demand, and for which network, if they are.
@@ -339,13 +340,14 @@ impl Scenario {
     pub fn first_circuits(&self) -> impl Iterator<Item = CrossConnect> + '_ {
         let weeks = self.schedule.iter();
         let first = weeks.filter_map(|weeks| weeks.first.configurations().first());
-        first.flat_map(|day| {
+        let of_week = first.flat_map(|day| {
             let connect = |pair| CrossConnect {
                 plane: day.plane,
                 pair,
             };
             day.matching.pairs().map(connect)
-        })
+        });
+        of_week.chain(self.network.kind().first_circuits())
     }
 }
 

@@ -96,6 +96,12 @@ impl Slices {
         Ok(slices)
     }
 
+    /// A rack's uplink leads elsewhere from now on, or nowhere; for switches that stay as they are.
+    pub fn connect(&mut self, rack: u16, switch: usize, peer: Option<u16>) {
+        let place = self.configuration(0, switch) * self.nodes + usize::from(rack);
+        self.met[switch][place] = peer.unwrap_or(NOBODY);
+    }
+
     /// How many a cycle has.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -75,7 +75,7 @@ pub use max_weight::MaxWeight;
 pub use original::parse_original;
 pub use params::{Params, ParamsError};
 pub use registry::{Options, Registered, SCHEDULERS, SchedulerError, scheduler};
-pub use requests::{Answer, Change, CrossConnected, Granted, Requests};
+pub use requests::{Answer, Awaited, Change, CrossConnected, Granted, Requests};
 pub use scheduler::{CannotSchedule, Scheduler};
 pub use served::{Served, served};
 pub use solstice::Solstice;

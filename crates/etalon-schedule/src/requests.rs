@@ -61,6 +61,15 @@ pub struct Change {
     pub asked: Time,
 }
 
+/// A circuit that a request waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// Who waits, for what, and since when.
+    pub change: Change,
+    /// Circuits that are in its way, each with a job that has it.
+    pub kept: Vec<(CrossConnect, u32)>,
+}
+
 /// A message on its way to the controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Message {
@@ -196,7 +205,7 @@ impl Requests {
     }
 
     /// Does what is due at `now`, before what the `network` does at that instant. Returns what jobs hear then.
-    pub fn step(&mut self, now: Time, network: &mut impl CrossConnected) -> Vec<Answer> {
+    pub fn step(&mut self, now: Time, network: &mut dyn CrossConnected) -> Vec<Answer> {
         let mut news = self.retry <= now;
         while self.messages.front().is_some_and(|first| first.0 <= now) {
             if let Some((_, message)) = self.messages.pop_front() {
@@ -220,6 +229,34 @@ impl Requests {
     /// What has changed since this was called last, in order.
     pub fn take_changes(&mut self) -> Vec<Change> {
         core::mem::take(&mut self.changes)
+    }
+
+    /// What requests wait for that have arrived, and why.
+    #[must_use]
+    pub fn awaited(&self) -> Vec<Awaited> {
+        let of_request = |waiting: &Waiting| {
+            let &Waiting { job, asked, .. } = waiting;
+            let awaited = |&connect: &CrossConnect| Awaited {
+                change: Change {
+                    job,
+                    connect,
+                    asked,
+                },
+                kept: self.keepers(connect),
+            };
+            waiting.circuits.iter().map(awaited).collect::<Vec<_>>()
+        };
+        self.waiting.iter().flat_map(of_request).collect()
+    }
+
+    /// Circuits in the way of one, with the jobs that have them.
+    fn keepers(&self, connect: CrossConnect) -> Vec<(CrossConnect, u32)> {
+        let users = |other: CrossConnect| {
+            let circuit = self.circuits.get(&(other.plane.0, other.pair.src));
+            let users = circuit.into_iter().flat_map(|circuit| &circuit.users);
+            users.map(move |user| (other, user.job))
+        };
+        self.in_the_way(connect).flat_map(users).collect()
     }
 
     fn receive(&mut self, now: Time, message: Message) {
@@ -272,7 +309,7 @@ impl Requests {
     }
 
     /// Grants what can be granted, in order.
-    fn grant(&mut self, now: Time, network: &mut impl CrossConnected) {
+    fn grant(&mut self, now: Time, network: &mut dyn CrossConnected) {
         self.retry = Time::MAX;
         let mut order: Vec<usize> = (0..self.waiting.len()).collect();
         if self.config.share == Share::Fair {
@@ -349,7 +386,7 @@ impl Requests {
     }
 
     /// Grants a request.
-    fn carry_out(&mut self, now: Time, waiting: &Waiting, network: &mut impl CrossConnected) {
+    fn carry_out(&mut self, now: Time, waiting: &Waiting, network: &mut dyn CrossConnected) {
         let &Waiting {
             job,
             ref circuits,

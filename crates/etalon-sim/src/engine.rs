@@ -5,7 +5,7 @@ use etalon_measure::results::{self, Outcome};
 use etalon_measure::{Control, Live, Metrics, Observer, Results};
 use etalon_net::{Advanced, Milestone, Net, Network, Visitor, visit};
 use etalon_scenario::{Flow, Scenario, ScenarioError};
-use etalon_schedule::{Change, ComputedWeek};
+use etalon_schedule::{Awaited, Change, ComputedWeek};
 use etalon_switch::Event;
 use etalon_units::Time;
 
@@ -193,6 +193,7 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
             }
         };
         control.report(end.0, plan.end().0);
+        tell_awaited(end, &net.awaited(), &mut observer);
         drop(net); // first, as are the packets: the tables find room where they were
         if let Some(failure) = world.failure() {
             return Err(ScenarioError::new(failure));
@@ -251,6 +252,35 @@ fn changing(
         by: job,
         program: false,
         asked,
+    }
+}
+
+/// Says who still waits for circuits, and who has what is in their way.
+#[cold]
+fn tell_awaited(end: Time, awaited: &[Awaited], observer: &mut impl Observer) {
+    for Awaited { change, kept } in awaited {
+        let &Change {
+            job,
+            connect,
+            asked,
+        } = change;
+        let awaited = Event::Awaited {
+            pair: connect.pair,
+            plane: connect.plane,
+            by: job,
+            program: false,
+            asked,
+        };
+        observer.on(end, awaited);
+        for &(connect, by) in kept {
+            let kept = Event::Kept {
+                pair: connect.pair,
+                plane: connect.plane,
+                by,
+                program: false,
+            };
+            observer.on(end, kept);
+        }
     }
 }
 

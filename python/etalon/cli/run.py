@@ -229,6 +229,7 @@ def show(run: Run, folder: Path, took_s: float | None) -> None:
         )
     if len(run.programs):
         _show_programs(run)
+    _show_waiting(run)
     span = rounded(min(plan.duration, int(run.meta["simulated_ns"])))
     seconds = "" if took_s is None else f" in {took_s:.1f} s"
     engine = (
@@ -237,6 +238,21 @@ def show(run: Run, folder: Path, took_s: float | None) -> None:
     typer.echo(
         f"{plan.name}: {span} of network time{seconds}, seed {plan.seed}{engine}; results in {folder}"
     )
+
+
+def _show_waiting(run: Run) -> None:
+    """Who still waited for circuits at the end, and who had what was in the way."""
+    from etalon.units import rounded
+
+    table = run.cross_connects
+    asked: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for row in table.filter(table["granted_ns"] < 0).iter_rows(named=True):
+        asked.setdefault((row["asked_by"], row["asked_ns"]), []).append(row)
+    for (who, at), rows in asked.items():
+        circuits = " ".join(f"r{row['src']}>r{row['dst']}" for row in rows)
+        keepers = sorted({name for row in rows for name in row["kept_by"].split(", ") if name})
+        why = f", because {' and '.join(keepers)} did not give back its circuits" if keepers else ""
+        typer.echo(f"{who} asked for {circuits} at {rounded(at)} and never got them{why}")
 
 
 def _show_pairs(run: Run) -> None:

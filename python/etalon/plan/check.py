@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from etalon import _core
 from etalon.errors import PlanError
-from etalon.plan import streaming
+from etalon.plan import circuit_plans, streaming
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network, Ocs, Switched
 from etalon.plan.resolve import (
@@ -25,6 +25,8 @@ from etalon.plan.transport import Mptcp, Ndp, PlainTcp, RotorLb, Tdtcp
 from etalon.plan.workloads.base import Workload
 from etalon.units import TIME, S, rounded, shown
 
+ASKED_WAYS = ("shortest", "direct", "packet")
+"""Routing where circuits are asked for."""
 MOST_FOLLOWED = 1000
 """Flows whose senders are followed over time."""
 LONGEST_HOST_TIME = 24 * 24 * 3600 * S
@@ -76,13 +78,29 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
 def _circuit_switches(plan: Experiment, network: Ocs) -> Iterator[PlanError]:
     """What is wrong with the schedule and the routing of a network of circuits."""
     schedule = plan.schedule
+    if isinstance(schedule, Asked):
+        yield from schedule.wrong_uplinks(network)
+        for name, way in plan.routing.classes.items():
+            if way.kind not in ASKED_WAYS:
+                yield PlanError(
+                    f"{shown(way.kind)} follows a schedule of circuits; where circuits are asked for, use "
+                    f"{' or '.join(map(shown, ASKED_WAYS))}",
+                    key=f"routing.{name}",
+                    value=way.kind,
+                )
+            elif way.needs_packet_network and network.packet is None:
+                yield PlanError(
+                    "the plan has no packet network: set network.packet, or use another kind",
+                    key=f"routing.{name}",
+                )
+        return
     if not isinstance(schedule, Rotation):
         if "schedule" in plan.model_fields_set:
             why = f"{shown(schedule.kind)} needs one circuit switch, but a network of kind"
         else:
             why = "a network of kind"
         yield PlanError(
-            f'{why} "ocs" has several: use "rotor", "opera", "shale", "static" or "file"',
+            f'{why} "ocs" has several: use "rotor", "opera", "shale", "static", "file" or "asked"',
             key="schedule.kind",
         )
         return
@@ -350,13 +368,27 @@ def flows(plan: Experiment) -> Iterator[PlanError]:
 def _job_circuits(plan: Experiment) -> Iterator[PlanError]:
     """That a job asks for circuits that cannot be, or that do not carry its messages."""
     network, schedule = plan.network, plan.schedule
-    if not isinstance(network, Network) or not isinstance(schedule, Asked):
+    if not isinstance(network, Network | Ocs) or not isinstance(schedule, Asked):
         return
-    ways = (schedule.pairs(network), not network.circuits_only, network.ack_bypass is not None)
+    bypass, hops = network.ack_bypass is not None, 1
+    if isinstance(network, Ocs):
+        # Jobs' messages have no length that their class could depend on: they are of the last one.
+        kind = [*plan.routing.classes.values()][-1 if plan.routing.cutoff else 0].kind
+        packets, hops = kind == "packet", network.hops if kind == "shortest" else 1
+    else:
+        packets = not network.circuits_only
+    ways = (schedule.pairs(network), packets, bypass, (network.uplinks, hops))
     for number, job in enumerate(plan.job):
-        found = _core.job_circuits(json.dumps(job.job(plan.setting())), *ways)
+        try:
+            resolved = circuit_plans.resolved(plan, job)
+        except PlanError as error:
+            yield PlanError(error.expected, key=f"job.{number}.circuits", value=job.circuits)
+            continue
+        found = _core.job_circuits(json.dumps(resolved), *ways)
         if found is not None:
             key, why = found
+            if isinstance(network, Ocs) and "without a circuit" in why and hops == 1:
+                why += '; routing = "shortest" leads over several circuits'
             yield PlanError(why, key=f"job.{number}.{key}")
 
 

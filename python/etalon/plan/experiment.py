@@ -156,6 +156,7 @@ class Experiment(Table):
             self.seed,
             *network.rates,
             network.racks_per_pod,
+            network.uplinks,
             key,
         )
 

@@ -28,6 +28,7 @@ from etalon.plan.network import NETWORKS, Network, Ocs
 from etalon.plan.resolve import resolve, week_ns
 from etalon.plan.routing import with_tables
 from etalon.plan.schedules import with_files
+from etalon.plan.schedules.asked import Asked
 from etalon.plan.workloads.code import with_code
 from etalon.units import TIME, rounded, shown
 
@@ -154,6 +155,8 @@ class Plan(Experiment):
         """The kind of schedule and the length of its week."""
         if self.slices is not None:
             return f"{self.schedule.kind}, {self.slices.slices} slices of {self.slices.switches} switches"
+        if isinstance(self.network, Ocs) and isinstance(self.schedule, Asked):
+            return f"asked, {self.network.uplinks} uplinks a rack"
         if not isinstance(self.network, Network) or not self.week_ns:
             return ""
         return f"{self.schedule.kind}, a week of {rounded(self.week_ns)}"

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from etalon.custom.source import mentions
-from etalon.plan import streaming
+from etalon.plan import circuit_plans, streaming
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network, Ocs, Switched
 from etalon.plan.network.rdcn import Notify
 from etalon.plan.otcp.equations import LARGEST_WINDOW, compute
 from etalon.plan.schedules import Rotation
+from etalon.plan.schedules.asked import Asked
 from etalon.plan.tcp import MAX_SEND_BUFFER, Tcp, TcpPath
 from etalon.plan.transport import PlainTcp
 
@@ -54,7 +55,7 @@ def resolve(plan: Experiment) -> dict[str, Any]:
     if plan.generator:
         resolved["generators"] = [one.generator() for one in plan.generator]
     if plan.job:
-        resolved["jobs"] = [job.job(plan.setting()) for job in plan.job]
+        resolved["jobs"] = [circuit_plans.resolved(plan, job) for job in plan.job]
     if plan.program:  # which the simulator does not know
         resolved["programs"] = [program.resolve() for program in plan.programs]
     return resolved
@@ -116,12 +117,17 @@ def _between(plan: Experiment) -> dict[str, Any]:
 def _circuit_switches(plan: Experiment, network: Ocs) -> dict[str, Any]:
     """Uplinks and classes: what a schedule and routing say of a network of circuits."""
     net, schedule = plan.slices, plan.schedule
-    if net is None or not isinstance(schedule, Rotation):
+    switches: dict[str, Any] = {}
+    if isinstance(schedule, Asked):
+        switches = {"uplinks": schedule.uplinks(network), "asked": schedule.changes}
+    elif net is not None and isinstance(schedule, Rotation):
+        relays = net.racks - network.racks
+        switches = {"relays": relays, "uplinks": schedule.uplinks(network, net)}
+    else:
         return {}
     cutoff = plan.routing.cutoff
     return {
-        "relays": net.racks - network.racks,
-        "uplinks": schedule.uplinks(network, net),
+        **switches,
         "classes": [
             {
                 "name": name,

@@ -75,6 +75,7 @@ CROSS_CONNECTS: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("src", "dst", "plane"), pl.Int64),
     "asked_by": pl.String,
     **dict.fromkeys(("asked_ns", "granted_ns", "up_ns", "down_ns"), pl.Int64),
+    "kept_by": pl.String,
 }
 """Columns of the table of circuits that are asked for."""
 

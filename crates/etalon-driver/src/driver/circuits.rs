@@ -4,7 +4,7 @@
 use alloc::string::String;
 
 use etalon_events::Event;
-use etalon_schedule::{Answer, Granted};
+use etalon_schedule::{Answer, Awaited, Granted};
 use etalon_units::Time;
 
 use super::Driver;
@@ -89,6 +89,38 @@ impl Driver {
                     }
                 }
                 _ => self.ask(now, told(&answer), env),
+            }
+        }
+    }
+}
+
+impl Driver {
+    /// The run ends: says who still waits for circuits, and who has what is in their way.
+    #[cold]
+    pub(super) fn tell_awaited<E: Kernel>(&self, now: Time, env: &E) {
+        let who = |job: u32| {
+            let host = self.claims.as_ref().and_then(|c| c.host_of(job));
+            (host.unwrap_or(job), host.is_some())
+        };
+        for Awaited { change, kept } in self.net.awaited() {
+            let (by, program) = who(change.job);
+            let awaited = Event::Awaited {
+                pair: change.connect.pair,
+                plane: change.connect.plane,
+                by,
+                program,
+                asked: change.asked,
+            };
+            env.log(&awaited.at(now));
+            for (connect, job) in kept {
+                let (by, program) = who(job);
+                let kept = Event::Kept {
+                    pair: connect.pair,
+                    plane: connect.plane,
+                    by,
+                    program,
+                };
+                env.log(&kept.at(now));
             }
         }
     }

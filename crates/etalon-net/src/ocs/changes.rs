@@ -2,15 +2,15 @@
 //! What the clock brings: slices, days of circuit switches, failures.
 
 use alloc::collections::BinaryHeap;
-use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use etalon_route::Ways;
 use etalon_scenario::{Part, Slice, Slices};
-use etalon_switch::{DropReason, Event, Probe, Sink};
+use etalon_switch::{DropReason, Event, Pair, Probe, Sink};
 use etalon_units::{Serializer, Time};
 
 use super::Circuits;
+use super::asked::plane_of;
 use super::inside::{Circuit, NOBODY};
 
 /// A circuit switch's day for one node, or for all.
@@ -30,6 +30,8 @@ pub(super) struct Day {
 pub(super) enum Change {
     /// Circuits are there no more, as ToR switches believe.
     Close(Day),
+    /// Circuits go down, and come up, that were asked for.
+    Rewire,
     /// A failure ends.
     Mend(u32),
     /// A failure begins.
@@ -177,6 +179,7 @@ impl<H: Copy> Circuits<H> {
                 }
             }
             Change::Open(day) => self.open(now, &day, sink, probe),
+            Change::Rewire => self.rewire(now, sink, probe),
             Change::Plan(uplink) => self.plan_day(uplink),
             Change::Slice => self.begin_slice(now, sink, probe),
             Change::Serve(port) => self.serve(now, port, sink, probe),
@@ -229,6 +232,17 @@ impl<H: Copy> Circuits<H> {
                 until: day.until,
                 last,
             };
+            if self.config.asked.is_some() {
+                let (pair, plane, up) = (
+                    Pair {
+                        src: node,
+                        dst: peer,
+                    },
+                    plane_of(day.uplink),
+                    true,
+                );
+                probe.on(now, Event::Joined { pair, plane, up });
+            }
         }
         for node in self.nodes_of(day) {
             let port = self.up(node, day.uplink);
@@ -239,7 +253,7 @@ impl<H: Copy> Circuits<H> {
     }
 
     /// How much later than the day a circuit comes up, as failures have it.
-    fn locks_after(&self, from: u16, to: u16, uplink: u8) -> etalon_units::Span {
+    pub(super) fn locks_after(&self, from: u16, to: u16, uplink: u8) -> etalon_units::Span {
         let hit = |part: Part| part.stops_sending(from, uplink) || part.stops_receiving(to, uplink);
         let failed = self
             .failed
@@ -292,7 +306,7 @@ impl<H: Copy> Circuits<H> {
         }
     }
 
-    fn all_uplinks(&self) -> impl Iterator<Item = (u16, u8)> + use<H> {
+    pub(super) fn all_uplinks(&self) -> impl Iterator<Item = (u16, u8)> + use<H> {
         let uplinks = self.config.uplinks.len() as u8;
         (0..self.nodes).flat_map(move |node| (0..uplinks).map(move |uplink| (node, uplink)))
     }
@@ -328,15 +342,24 @@ impl<H: Copy> Circuits<H> {
             .failed
             .iter()
             .map(|&number| &self.config.failures[number as usize]);
-        let failed: Vec<Part> = failures
+        self.known = failures
             .filter(|failure| failure.locks_after.is_none())
             .map(|failure| failure.part)
             .collect();
-        let racks = self.hosts.racks;
-        // What was possible without failures is no larger with them.
-        if let Ok(ways) = Ways::new(&self.config, racks, &self.slices, self.seed, &failed) {
-            self.ways = ways;
+        if self.choose_ways() {
             probe.on(now, Event::Rerouted {});
         }
+    }
+
+    /// Chooses ways anew, around what is known to have failed.
+    pub(super) fn choose_ways(&mut self) -> bool {
+        let (racks, slices) = (self.hosts.racks, &self.slices);
+        // What was possible at first is no larger now.
+        let ways = Ways::new(&self.config, racks, slices, self.seed, &self.known);
+        let is_chosen = ways.is_ok();
+        if let Ok(ways) = ways {
+            self.ways = ways;
+        }
+        is_chosen
     }
 }

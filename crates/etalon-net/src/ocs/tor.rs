@@ -21,7 +21,7 @@ pub(super) enum Place {
 
 /// A packet of so many bytes left a queue, which then holds `len`.
 #[inline]
-fn dequeued(pair: Pair, queue: QueueId, (len, bytes): (u32, u32)) -> Event {
+pub(super) fn dequeued(pair: Pair, queue: QueueId, (len, bytes): (u32, u32)) -> Event {
     Event::Dequeue {
         pair,
         queue,
@@ -32,16 +32,9 @@ fn dequeued(pair: Pair, queue: QueueId, (len, bytes): (u32, u32)) -> Event {
 }
 
 impl<H: Copy> Circuits<H> {
-    /// A packet is at a node.
+    /// Where a packet goes that is at a node.
     #[inline]
-    pub(super) fn reach<S: Sink<H>, P: Probe>(
-        &mut self,
-        now: Time,
-        node: u16,
-        id: PacketId,
-        sink: &mut S,
-        probe: &mut P,
-    ) {
+    pub(super) fn way(&mut self, node: u16, id: PacketId) -> Next {
         let present = self.slice;
         let inside = self.pool.get_mut(id);
         if inside.slice == NO_SLICE {
@@ -58,19 +51,32 @@ impl<H: Copy> Circuits<H> {
             class: inside.class,
             label: inside.label,
         };
+        self.ways.next(&at)
+    }
+
+    /// A packet is at a node.
+    #[inline]
+    pub(super) fn reach<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        node: u16,
+        id: PacketId,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
         let nowhere = QueueId {
             at: node,
             number: u16::MAX,
         };
-        let reason = if at.hops > self.config.most_hops {
+        let reason = if self.pool.get(id).hops > self.config.most_hops {
             DropReason::Loop
         } else {
-            match self.ways.next(&at) {
+            match self.way(node, id) {
                 Next::Deliver if self.config.access.is_none() => {
                     return self.leave(now, id, sink, probe);
                 }
                 Next::Deliver => {
-                    let port = self.hosts.index(dst);
+                    let port = self.hosts.index(self.pool.get(id).ends().1);
                     return self.queue(now, port, id, sink, probe);
                 }
                 Next::Now(uplink) => {

@@ -15,6 +15,8 @@ pub(super) struct Voqs {
     /// By node, then by next node.
     numbers: Vec<u32>,
     queues: Vec<Classes>,
+    /// Of each its node, and the next.
+    ends: Vec<(u16, u16)>,
 }
 
 impl Voqs {
@@ -24,6 +26,7 @@ impl Voqs {
             nodes,
             numbers: alloc::vec![NONE; nodes * nodes],
             queues: Vec::new(),
+            ends: Vec::new(),
         }
     }
 
@@ -51,8 +54,19 @@ impl Voqs {
         if self.numbers[place] == NONE {
             self.numbers[place] = self.queues.len() as u32;
             self.queues.push(Classes::new());
+            self.ends.push((node, next));
         }
         self.numbers[place]
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u32 {
+        self.queues.len() as u32
+    }
+
+    /// The node of a queue, and the one that it waits for.
+    pub(super) fn ends(&self, number: u32) -> (u16, u16) {
+        self.ends[number as usize]
     }
 
     #[inline]

@@ -201,6 +201,8 @@ pub fn ocs(uplinks: Vec<CircuitSwitch>, classes: Vec<ClassOf>) -> Ocs {
         most_hops: 8,
         failures: vec![],
         reroute: Span::ZERO,
+        asked: None,
+        ack_bypass: None,
     }
 }
 

@@ -2,6 +2,7 @@
 //! Networks of circuits: by hand, against the hybrid switch, and what holds of any.
 
 mod any;
+mod asked;
 mod bench;
 mod hand;
 mod hybrid;

@@ -11,8 +11,8 @@ use crate::check::{ScenarioError, ensure};
 use crate::network::{Layer, NetworkKind, Routing};
 use crate::rdcn::PLANES;
 use crate::{
-    Bottlenecks, Class, ClassOf, Hosts, MOST_LISTS, Offers, Place, PlaneFacts, PortFacts, QueueId,
-    Schedule, Slices,
+    Asked, Bottlenecks, Class, ClassOf, CrossConnect, Hosts, MOST_CIRCUITS, MOST_LISTS, Offers,
+    Pair, Place, Plane, PlaneFacts, PortFacts, QueueId, Schedule, Slices,
 };
 
 /// Uplinks of a rack at most.
@@ -62,6 +62,12 @@ pub struct Ocs {
     /// How long ToR switches take to choose other ways when something fails or returns.
     #[serde(default, rename = "reroute_ns")]
     pub reroute: Span,
+    /// Circuits are those of each switch's only day, until somebody asks for others; a circuit's plane is 1 more than its uplink.
+    #[serde(default)]
+    pub asked: Option<Asked>,
+    /// Packets without payload take so long from ToR switch to ToR switch, and wait in no queue; none if they go as others do.
+    #[serde(default, rename = "ack_bypass_ns")]
+    pub ack_bypass: Option<Span>,
 }
 
 const fn most_hops() -> u8 {
@@ -233,7 +239,30 @@ impl Ocs {
                 self.guard
             );
         }
+        self.check_asked()?;
         Slices::of(&self.uplinks).map(|_| ())
+    }
+
+    fn check_asked(&self) -> Result<(), ScenarioError> {
+        let alone = |switch: &CircuitSwitch| switch.rotation.configurations().len() == 1;
+        ensure!(
+            self.asked.is_none() || self.uplinks.iter().all(alone),
+            "circuits that are asked for follow no schedule"
+        );
+        ensure!(
+            self.asked.is_none() || self.uplinks.len() <= MOST_CIRCUITS,
+            "racks have {MOST_CIRCUITS} uplinks at most where circuits are asked for, not {}",
+            self.uplinks.len()
+        );
+        ensure!(
+            self.asked.is_none() || self.guard == Span::ZERO && self.skew == Span::ZERO,
+            "circuits that are asked for need neither guard bands nor clocks"
+        );
+        ensure!(
+            self.asked.is_none() || self.rotorlb().is_none(),
+            "RotorLB polls hosts slice by slice, and circuits that are asked for have none"
+        );
+        Ok(())
     }
 
     fn check_classes(&self, hosts: &Hosts) -> Result<(), ScenarioError> {
@@ -294,6 +323,36 @@ impl Ocs {
 }
 
 impl NetworkKind for Ocs {
+    fn uplinks(&self) -> u8 {
+        self.uplinks.len() as u8
+    }
+
+    fn asked(&self) -> Option<&Asked> {
+        self.asked.as_ref()
+    }
+
+    fn first_circuits(&self) -> Vec<CrossConnect> {
+        let uplinks = self.uplinks.iter().filter(|_| self.asked.is_some());
+        let first = |(uplink, switch): (u8, &CircuitSwitch)| {
+            let day = switch.rotation.configurations().first();
+            let pairs: Vec<Pair> = day.map_or_else(Vec::new, |day| day.matching.pairs().collect());
+            let plane = Plane(Plane::CIRCUIT.0 + uplink);
+            pairs
+                .into_iter()
+                .map(move |pair| CrossConnect { plane, pair })
+        };
+        (0..).zip(uplinks).flat_map(first).collect()
+    }
+
+    fn forwards(&self, class: Class) -> bool {
+        let of = self.classes.get(class.index());
+        of.is_some_and(|of| of.routing == Routing::Shortest)
+    }
+
+    fn has_ack_bypass(&self) -> bool {
+        self.ack_bypass.is_some()
+    }
+
     fn classes(&self) -> usize {
         self.classes.len()
     }

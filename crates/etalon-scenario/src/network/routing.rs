@@ -21,6 +21,9 @@ pub enum Routing {
     Expander(Paths),
     /// The same, over all circuits of the slice.
     Ksp(Paths),
+    /// Over the fewest circuits of those that are up, from rack to rack; where there is no way, packets wait for a circuit to their
+    /// destination.
+    Shortest,
     /// Whatever arrives first, waiting included: the shortest way through the time-expanded graph.
     Earliest(Earliest),
     /// Ways of the least uniform cost, by bytes sent (UCMP, SIGCOMM 2024).

@@ -112,6 +112,11 @@ class Racks(Table):
         """Racks of each pod; all, where there are no pods."""
         return self.racks
 
+    @property
+    def uplinks(self) -> int:
+        """Circuits of each direction that a rack may have at a time, where circuits are asked for."""
+        return 1
+
     def passage(self, src: int, dst: int, circuits: Sequence[Circuits]) -> Passage:
         """The way of a flow between these racks that is alone on the network, where circuits of these kinds are always up."""
         raise NotImplementedError

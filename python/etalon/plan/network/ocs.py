@@ -192,6 +192,9 @@ class Ocs(Racks):
     """How long racks take to reroute when something fails or recovers."""
     failure: tuple[OcsFailure, ...] = ()
     """Parts that fail for a time."""
+    ack_bypass: Time | None = None
+    """Delay from rack to rack of packets without payload, which then wait in no queue: for circuits that lead one way. By default
+    they go as others do."""
 
     def resolve(self) -> dict[str, Any]:
         """The network as the core takes it, but for uplinks, relays and classes, which the schedule and routing say."""
@@ -205,6 +208,8 @@ class Ocs(Racks):
             "most_hops": self.hops,
             "reroute_ns": self.reroute,
         }
+        if self.ack_bypass is not None:
+            resolved["ack_bypass_ns"] = self.ack_bypass
         resolved["failures"] = [
             {
                 "part": {name: list(part) if isinstance(part, tuple) else part},
@@ -228,6 +233,11 @@ class Ocs(Racks):
             "jitter_ns": self.host.jitter,
             "downlink_packets": None,
         }
+
+    @property
+    def uplinks(self) -> int:
+        """Circuits of each direction that a rack may have at a time."""
+        return self.circuits.switches
 
     @property
     def rates(self) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from etalon.plan.routing.given import Given
 from etalon.plan.routing.packet import Packet
 from etalon.plan.routing.paths import Expander, Ksp
 from etalon.plan.routing.rotorlb import RotorLb
+from etalon.plan.routing.shortest import Shortest
 from etalon.plan.routing.vlb import Vlb
 
 WAYS = Kinds(
@@ -19,6 +20,7 @@ WAYS = Kinds(
         "vlb": Vlb,
         "expander": Expander,
         "ksp": Ksp,
+        "shortest": Shortest,
         "earliest": Earliest,
         "ucmp": Ucmp,
         "packet": Packet,

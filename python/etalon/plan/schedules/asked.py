@@ -8,10 +8,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator
 
+from etalon import _core
 from etalon.errors import PlanError
-from etalon.plan.network import Network
+from etalon.plan.network import Network, Ocs
+from etalon.plan.network.base import Racks
 from etalon.plan.schedules.base import Schedule
-from etalon.plan.schedules.configuration import Circuit, no_matching
+from etalon.plan.schedules.configuration import MOST_KINDS, Circuit, no_matching
 from etalon.units import MS, US, Time, problem, shown
 
 
@@ -33,7 +35,8 @@ class Asked(Schedule):
     initial: Annotated[Literal["ring", "none"] | tuple[Circuit, ...], BeforeValidator(_initial)] = (
         "ring"
     )
-    """The initial circuits: "ring", one from each rack to the next; "none"; or a list like [[0, 1], [1, 0]]."""
+    """The initial circuits: "ring", one from each rack to the next, and with several uplinks others back by turns; "none"; or a list
+    like [[0, 1], [1, 0]]."""
     reconfiguration: Time = 10 * US
     """Reconfiguration time: how long circuits that change are dark."""
     request: Time = 2 * US
@@ -49,19 +52,27 @@ class Asked(Schedule):
     ahead: bool = False
     """Whether a job requests the circuits of its next step as soon as it has those of this one."""
 
-    def pairs(self, network: Network) -> list[tuple[int, int]]:
+    def pairs(self, network: Racks) -> list[tuple[int, int]]:
         """The circuits at the start: source and destination rack."""
-        if self.initial == "ring":
-            return [(rack, (rack + 1) % network.racks) for rack in range(network.racks)]
-        return [] if isinstance(self.initial, str) else [*self.initial]
+        return [(src, dst) for _, src, dst in self.dealt(network)]
 
-    def resolve(self, network: Network, seed: int) -> dict[str, Any] | None:
-        """The circuits as the core takes them."""
-        sources = [-1] * network.racks
-        for src, dst in self.pairs(network):
-            sources[dst] = src
-        first = {"sources": sources, "day_ns": 1 * MS, "night_ns": 0, "plane": 1}
-        asked = {
+    def dealt(self, network: Racks) -> list[tuple[int, int, int]]:
+        """The circuits at the start: uplink, source and destination rack."""
+        racks = range(network.racks)
+        if self.initial == "ring":
+            # Every other uplink leads backwards.
+            return [
+                (uplink, rack, (rack + (-1 if uplink % 2 else 1)) % network.racks)
+                for uplink in range(network.uplinks)
+                for rack in racks
+            ]
+        circuits = [] if isinstance(self.initial, str) else self.initial
+        return _core.deal_circuits(circuits, network.uplinks)
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """How circuits change, as the core takes it."""
+        return {
             "reconfiguration_ns": self.reconfiguration,
             "request_ns": self.request,
             "hold_ns": self.hold,
@@ -69,7 +80,42 @@ class Asked(Schedule):
             "ask": self.ask,
             "ahead": self.ahead,
         }
-        return {"configurations": [first], "asked": asked}
+
+    def resolve(self, network: Network, seed: int) -> dict[str, Any] | None:
+        """The circuits as the core takes them."""
+        sources = [-1] * network.racks
+        for src, dst in self.pairs(network):
+            sources[dst] = src
+        first = {"sources": sources, "day_ns": 1 * MS, "night_ns": 0, "plane": 1}
+        return {"configurations": [first], "asked": self.changes}
+
+    def uplinks(self, network: Ocs) -> list[dict[str, Any]]:
+        """The circuit switches of a network of circuits as the core takes them: each has one matching, until it changes."""
+        sources = [[-1] * network.racks for _ in range(network.uplinks)]
+        for uplink, src, dst in self.dealt(network):
+            sources[uplink][dst] = src
+        link = {"rate_bps": network.circuits.rate, "delay_ns": network.circuits.delay}
+        return [
+            {**link, "rotation": [{"sources": row, "day_ns": 1 * MS, "night_ns": 0}]}
+            for row in sources
+        ]
+
+    def wrong_uplinks(self, network: Ocs) -> Iterator[PlanError]:
+        """What is wrong with this schedule in a network of circuits."""
+        if network.uplinks > MOST_KINDS:
+            yield PlanError(
+                f"a rack has at most {MOST_KINDS} uplinks where circuits are asked for, not {network.uplinks}",
+                key="network.circuits.switches",
+                value=network.uplinks,
+            )
+        for name in ("guard", "skew"):
+            if getattr(network, name):
+                yield PlanError(
+                    "circuits that are asked for have no days whose ends must be guarded",
+                    key=f"network.{name}",
+                )
+        if not isinstance(self.initial, str):
+            yield from no_matching("schedule.initial", self.initial, network.racks, network.uplinks)
 
     def problems(self, network: Network) -> Iterator[PlanError]:
         """What is wrong with this schedule in this network."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
@@ -134,10 +135,12 @@ def too_long(key: str, value: int, week: int) -> Iterator[PlanError]:
         )
 
 
-def no_matching(key: str, circuits: Sequence[tuple[int, int]], racks: int) -> Iterator[PlanError]:
-    """That circuits name a rack twice in one direction, or one that does not exist."""
-    sources: set[int] = set()
-    destinations: set[int] = set()
+def no_matching(
+    key: str, circuits: Sequence[tuple[int, int]], racks: int, uplinks: int = 1
+) -> Iterator[PlanError]:
+    """That circuits name a rack more often in one direction than it has uplinks, or one that does not exist."""
+    sources: Counter[int] = Counter()
+    destinations: Counter[int] = Counter()
     for src, dst in circuits:
         circuit = f"[{src}, {dst}]"
         for rack in (src, dst):
@@ -153,13 +156,18 @@ def no_matching(key: str, circuits: Sequence[tuple[int, int]], racks: int) -> It
                 key=key,
                 value=src,
             )
-        elif src in sources:
-            yield PlanError(
-                f"not a matching: rack {src} is the source of two circuits", key=key, value=src
-            )
-        elif dst in destinations:
-            yield PlanError(
-                f"not a matching: rack {dst} is the destination of two circuits", key=key, value=dst
-            )
-        sources.add(src)
-        destinations.add(dst)
+        elif sources[src] == uplinks:
+            yield _crowded(key, src, "source", uplinks)
+        elif destinations[dst] == uplinks:
+            yield _crowded(key, dst, "destination", uplinks)
+        sources[src] += 1
+        destinations[dst] += 1
+
+
+def _crowded(key: str, rack: int, end: str, uplinks: int) -> PlanError:
+    """That a rack has more circuits than uplinks."""
+    if uplinks == 1:
+        why = f"not a matching: rack {rack} is the {end} of two circuits"
+    else:
+        why = f"rack {rack} is the {end} of {uplinks + 1} circuits, and has {uplinks} uplinks"
+    return PlanError(why, key=key, value=rack)

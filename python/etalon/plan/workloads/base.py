@@ -83,6 +83,8 @@ class Setting:
     """Of a circuit; that of the packet network where there are none."""
     racks_per_pod: int
     """Racks that are one pod of a tree; all of them in other networks."""
+    uplinks: int = 1
+    """Circuits of each direction that a rack may have at a time."""
     key: str = ""
     """Where the workload stands in the plan: names its random stream."""
 

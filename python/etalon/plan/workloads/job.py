@@ -415,7 +415,9 @@ class Job(Workload):
         """What is wrong with a list of circuits, each entry for itself."""
         before = -1
         for number, stage in enumerate(() if isinstance(self.circuits, str) else self.circuits):
-            yield from no_matching(f"{key}.{number}.circuits", stage.circuits, setting.racks)
+            yield from no_matching(
+                f"{key}.{number}.circuits", stage.circuits, setting.racks, setting.uplinks
+            )
             if stage.step <= before:
                 yield PlanError(
                     f"{stage.step} must be above {before}, the step of the entry before it",

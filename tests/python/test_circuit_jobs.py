@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Jobs on networks of circuits: messages over several circuits, several uplinks a rack, circuits that jobs ask for there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import etalon as et
+
+HEADERS = 9014 / 8948
+"""Bytes of the wire over bytes of payload, at an MTU of 9000 with time stamps."""
+
+NETWORK: dict[str, Any] = {
+    "kind": "ocs",
+    "racks": 8,
+    "hosts": 1,
+    "mtu": 9000,
+    "hops": 64,
+    "ack_bypass": "500ns",
+    "host": {"rate": "100Gbps", "delay": "500ns"},
+    "circuits": {"rate": "100Gbps", "delay": "500ns", "switches": 1},
+    "queue": 1000,
+}
+BASE: dict[str, Any] = {
+    "duration": "1s",
+    "warmup": "0s",
+    "tdf": 1,
+    "end_when_done": True,
+    "routing": "shortest",
+    "network": NETWORK,
+    "tcp": {"initial_cwnd": 200, "max_cwnd": 200, "receive_buffer": "3145.728kB"},
+    "schedule": {"kind": "asked", "reconfiguration": "10us", "request": "0us", "hold": "0us"},
+    "job": [{"iterations": 2, "do": [{"all_reduce": "4MiB", "algorithm": "cyclic"}]}],
+}
+
+
+def plan(**changes: Any) -> et.Plan:
+    """The plan with other values, by key with `__` for dots."""
+    return et.Plan.from_dict(BASE).replace(
+        {key.replace("__", "."): value for key, value in changes.items()}
+    )
+
+
+def took(run: et.Run) -> float:
+    """The second iteration, in ns: its connections exist."""
+    row = run.iterations.row(1, named=True)
+    return float(row["end_ns"] - row["start_ns"])
+
+
+def closed_form(
+    steps: list[tuple[int, float]], *, uplinks: int = 1, changes: int = 0, dark: float = 10_000
+) -> float:
+    """Steps of (load of a circuit in messages and hops, bytes), in ns. The NIC, and the link to the host, store and forward a packet
+    each."""
+    byte = 8e9 / 100e9
+    time = changes * dark
+    for hops, size in steps:
+        time += 500 + hops * 500 + hops * size * HEADERS * byte / uplinks + 2 * 9014 * byte
+    return time
+
+
+def halves(distances: list[int], size: int = 4 << 20) -> list[tuple[int, float]]:
+    """Steps of halving and doubling."""
+    sizes = [size / 2 ** (step + 1) for step in range(len(distances))]
+    there = list(zip(distances, sizes, strict=True))
+    return there + there[::-1]
+
+
+def test_messages_over_several_circuits_of_a_ring() -> None:
+    # Each circuit carries as many messages as a message has hops (Harvest's 1/theta).
+    run = et.run(plan())
+    assert took(run) == pytest.approx(closed_form(halves([1, 2, 4])), rel=0.01)
+    assert (run.iterations["changes"].sum(), run.drops) == (0, 0)
+
+
+def test_a_ring_both_ways_halves_the_distance() -> None:
+    # Swing among 8: ranks 1, 1 and 3 apart, every other one each way; 3 apart, the busiest circuit carries two messages.
+    run = et.run(
+        plan(
+            network__circuits__switches=2,
+            network__host__rate="200Gbps",
+            job__do__algorithm="swing",
+        )
+    )
+    assert took(run) == pytest.approx(closed_form(halves([1, 1, 2])), rel=0.02)
+
+
+def test_circuits_of_each_step_share_its_messages_over_all_uplinks() -> None:
+    one = et.run(plan(job__circuits="each"))
+    steps = halves([1, 1, 1])
+    # The circuits of step 3 are those of step 2; an iteration ends with those that the next begins with.
+    assert one.iterations["changes"][1] == 4
+    assert took(one) == pytest.approx(closed_form(steps, changes=4), rel=0.01)
+    two = et.run(
+        plan(job__circuits="each", network__circuits__switches=2, network__host__rate="200Gbps")
+    )
+    assert two.iterations["changes"][1] == 4
+    assert took(two) == pytest.approx(closed_form(steps, uplinks=2, changes=4), rel=0.015)
+    assert set(two.cross_connects["plane"]) == {1, 2}
+
+
+def test_planes_take_turns() -> None:
+    # SWOT: while one plane carries a step, the other changes to the circuits of the next.
+    ring = [[[rank, (rank + far) % 8] for rank in range(8)] for far in (1, 2, 4, 4, 2, 1)]
+    after = [*ring[1:], ring[0]]
+    stages = [
+        {"step": step, "circuits": one if one == other else one + other}
+        for step, (one, other) in enumerate(zip(ring, after, strict=True))
+    ]
+    changed = plan(
+        job__circuits=stages, network__circuits__switches=2, schedule__reconfiguration="20us"
+    )
+    apart = plan(job__circuits="each", schedule__reconfiguration="20us")
+    together, alone = et.run(changed), et.run(apart)
+    # Only the first of all changes is waited for: the others pass while messages do.
+    assert took(alone) == pytest.approx(
+        closed_form(halves([1, 1, 1]), changes=4, dark=20_000), rel=0.01
+    )
+    assert took(together) == pytest.approx(closed_form(halves([1, 1, 1])), rel=0.01)
+    # From 1 to 4 ranks apart, and back: those that are 2 apart stay all the time.
+    assert together.iterations["dark_ns"][1] == 40_000
+
+
+def test_balanced_ternary_uses_two_ports() -> None:
+    # ReTri among 9: two steps of a third of all blocks each way, over the ring and over circuits to r +- 3. Bruck's algorithm
+    # of radix 3 sends the same thirds one after the other over one port.
+    size = 9 << 20
+    # A window of 20 packets fills a circuit; a long one of one message would keep the NIC from the other.
+    two: dict[str, Any] = {"tcp__initial_cwnd": 20, "tcp__max_cwnd": 20, "network__racks": 9}
+    two |= {"network__host__rate": "400Gbps", "network__circuits__switches": 2}
+    deed = {"all_to_all": f"{size}B", "algorithm": "ternary"}
+    both = et.run(plan(**two, job__circuits="each", job__do=[deed]))
+    assert both.iterations["changes"][1] == 2
+    expected = closed_form([(1, size / 3)] * 2, changes=2)
+    assert took(both) == pytest.approx(expected, rel=0.02)
+    bruck = {"all_to_all": f"{size}B", "algorithm": "bruck", "radix": 3}
+    one = et.run(plan(network__racks=9, job__circuits="each", job__do=[bruck]))
+    assert took(one) == pytest.approx(closed_form([(1, size / 3)] * 4, changes=4), rel=0.01)
+
+
+def test_two_hops_by_hand() -> None:
+    # One packet of 1,000 bytes from rank 0 to 2: over a ring it passes the NIC, two circuits and the link to the host: 1,066
+    # bytes with headers, 8 ns each at 1 Gb/s; the delay is 500 ns from the host, and 500 ns a circuit.
+    send = {"send": "1000B", "from": 0, "to": 2}
+    run = et.run(
+        plan(
+            network__racks=4,
+            network__host__rate="1Gbps",
+            network__circuits__rate="1Gbps",
+            job__do=[{"compute": "1ms", "ranks": [0]}, send],
+        )
+    )
+    steps = run.steps
+    row = steps.filter((steps["iteration"] == 1) & (steps["bytes"] == 1000)).row(0, named=True)
+    assert row["received_ns"] - row["ready_ns"] == 500 + 2 * 500 + 4 * 1066 * 8
+
+
+def test_harvests_plan_changes_circuits_where_it_pays() -> None:
+    # 8 ranks, 100 us a change: the ring for distance 1, u + 2 for 2 and 4 (two hops), the ring again.
+    chosen = plan(job__circuits="plan", schedule__reconfiguration="100us")
+    stages = chosen.resolve()["jobs"][0]["circuits"]["list"]
+    assert [stage["step"] for stage in stages] == [0, 1, 5]
+    assert stages[1]["circuits"] == [[rank, (rank + 2) % 8] for rank in (0, 1, 2, 3, 4, 5, 6, 7)]
+    cost = et.collective_cost(
+        "all-reduce",
+        "cyclic",
+        ranks=8,
+        size="4MiB",
+        rate="100Gbps",
+        alpha="500ns",
+        delta="500ns",
+        reconfiguration="100us",
+    )
+    assert cost.reconfigurations == 2
+    run = et.run(chosen)
+    assert run.iterations["changes"].to_list() == [2, 2]
+    steps = [(1, 2.0), (1, 1.0), (2, 0.5), (2, 0.5), (1, 1.0), (1, 2.0)]
+    expected = closed_form([(load, part * 2**20) for load, part in steps], changes=2, dark=100_000)
+    assert took(run) == pytest.approx(expected, rel=0.01)
+    # Each circuit of each change has its row: 8 at the start, 8 four times.
+    assert len(run.cross_connects) == 8 + 8 * 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        (
+            {"routing__low__kind": "direct"},
+            'from rack 0 to rack 2, and there is no packet network; routing = "shortest"',
+        ),
+        ({"network__hops": 1}, "rank 0 sends to rank 2 without a circuit"),
+        ({"routing__low__kind": "ksp"}, 'use "shortest" or "direct" or "packet"'),
+        ({"routing__low__kind": "packet"}, "the plan has no packet network"),
+        ({"network__circuits__switches": 16}, "at most 15 uplinks"),
+        ({"network__guard": "1us"}, "no days whose ends must be guarded"),
+        ({"schedule__initial": [[0, 1], [0, 2]]}, "rack 0 is the source of two circuits"),
+        (
+            {"job__circuits": "plan", "network__circuits__switches": 3},
+            "plans one or two circuits of a rack, not 3",
+        ),
+        (
+            {
+                "network__circuits__switches": 2,
+                "schedule__initial": [[0, 1], [0, 2], [0, 3]],
+            },
+            "rack 0 is the source of 3 circuits, and has 2 uplinks",
+        ),
+    ],
+)
+def test_what_cannot_be_is_said(changes: dict[str, Any], why: str) -> None:
+    with pytest.raises(et.PlanError) as error:
+        plan(**changes)
+    assert why in str(error.value)
+
+
+def test_acknowledgements_need_a_way_back() -> None:
+    one_way = [{"step": 0, "circuits": [[0, 1]]}]
+    send = {"send": "1kB", "from": 0, "to": 1}
+    plan(job__circuits=one_way, job__do=[send])
+    network = {key: value for key, value in NETWORK.items() if key != "ack_bypass"}
+    with pytest.raises(et.PlanError, match=r"acknowledgements need network\.ack_bypass"):
+        et.Plan.from_dict(BASE | {"network": network, "job": [{"circuits": one_way, "do": [send]}]})
