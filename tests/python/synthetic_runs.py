@@ -182,9 +182,9 @@ class Run:
     def cross_connects(self) -> pl.DataFrame:
         """What ranks 2 and 3 ask for, and what was up before."""
         rows = [
-            (2, 0, 1, "", -1, 0, 0, 8000),
-            (2, 3, 1, "job 0", 6000, 8000, 11_000, -1),
-            (3, 0, 1, "job 0", 7000, 9000, 12_000, 20_000),
+            (2, 0, 1, "", -1, 0, 0, 8000, ""),
+            (2, 3, 1, "job 0", 6000, 8000, 11_000, -1, ""),
+            (3, 0, 1, "job 0", 7000, 9000, 12_000, 20_000, ""),
         ]
         return pl.DataFrame(rows, schema=list(CROSS_CONNECTS), orient="row")
 

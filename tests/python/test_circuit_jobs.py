@@ -52,8 +52,8 @@ def took(run: et.Run) -> float:
 def closed_form(
     steps: list[tuple[int, float]], *, uplinks: int = 1, changes: int = 0, dark: float = 10_000
 ) -> float:
-    """Steps of (load of a circuit in messages and hops, bytes), in ns. The NIC, and the link to the host, store and forward a packet
-    each."""
+    """Steps of (load of a circuit in messages and hops, bytes), in ns. The NIC, and the link to the host, store and forward a
+    packet each."""
     byte = 8e9 / 100e9
     time = changes * dark
     for hops, size in steps:

@@ -120,6 +120,29 @@ def test_a_command_keeps_its_circuits_and_an_exit_gives_them_back() -> None:
     assert third[3] == third[2] + REQUEST
 
 
+def test_who_never_gets_its_circuits_is_told_with_who_keeps_them(
+    tmp_path: Path, etalon: Any
+) -> None:
+    """Rack 1's port is kept to the end of the run: a row, and a sentence."""
+    need_kernel()
+    keeps = {"host": "r0h0", "command": "etalon ask r0>r1 -- sleep 1"}
+    waits = {"host": "r2h0", "command": "etalon ask r2>r1 r3>r2", "start": "2ms"}
+    run = et.run(plan(keeps, waits), engine="linux")
+    waiting = run.cross_connects.filter(pl.col("granted_ns") < 0)
+    rows = waiting.select("src", "dst", "asked_by", "up_ns", "down_ns", "kept_by").rows()
+    # Nobody has what the second circuit needs, but a request is granted whole.
+    assert rows == [(2, 1, "r2h0", -1, -1, "r0h0"), (3, 2, "r2h0", -1, -1, "")]
+    asked = set(waiting["asked_ns"])
+    assert len(asked) == 1 and 2_000_000 < asked.pop() < 3_000_000
+    file = tmp_path / "keep.toml"
+    file.write_text(plan(keeps, waits).to_toml())
+    answer: Answer = etalon("run", str(file), "--engine", "linux", "--out", str(tmp_path / "run"))
+    said = " ".join(answer.out.split())
+    assert answer.code == 0
+    assert "r2h0 asked for r2>r1 r3>r2 at 2" in said
+    assert "and never got them, because r0h0 did not give back its circuits" in said
+
+
 def test_a_circuit_stays_for_its_least_time() -> None:
     need_kernel()
     ask = "etalon ask 'r0>r1'; etalon ask 'r0>r2'"

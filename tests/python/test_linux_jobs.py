@@ -15,6 +15,7 @@ from conftest import need_kernel
 from etalon import Flow, after, engine, wait
 from etalon.errors import EtalonError
 from etalon.results import Run
+from test_circuit_jobs import plan as on_circuits
 from test_goal import ring
 
 SOCKETS = Path(__file__).with_name("socket_ring.py")
@@ -139,6 +140,17 @@ def closed_loop(network: Any, think: int = 500_000) -> Any:
 
     for number in range(2):
         yield client(number)
+
+
+@pytest.mark.parametrize("circuits", ["none", "each", "plan"])
+def test_jobs_ask_in_networks_of_circuits(circuits: str) -> None:
+    """Messages over several hops of a ring, circuits of each step, and a plan of both."""
+    mine, theirs = both(on_circuits(job__circuits=circuits))
+    for name in ("changes", "dark_ns"):
+        assert theirs.iterations[name].to_list() == mine.iterations[name].to_list()
+    second = [run.iterations["end_ns"][1] - run.iterations["start_ns"][1] for run in (mine, theirs)]
+    assert second[1] == pytest.approx(second[0], rel=0.005)
+    assert len(theirs.cross_connects) == len(mine.cross_connects)
 
 
 def test_a_generator_runs_on_linux() -> None:

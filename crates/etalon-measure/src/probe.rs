@@ -303,17 +303,10 @@ impl Probe for Metrics {
             } => self.dropped(time, pair, (queue, len), bytes, reason),
             Event::Gate { pair, plane, open } => self.pairs.turn(time, pair, plane, open),
             Event::Marked { pair, queue, .. } => self.marked(pair, queue),
-            Event::Travelled { .. } | Event::Trimmed { .. } | Event::Returned { .. } => {
-                self.of_circuits(time, event);
-            }
             Event::Circuit { pair, plane, up } => self.circuit(time, pair, plane, up),
-            Event::Changing { .. }
-            | Event::Joined { .. }
-            | Event::Awaited { .. }
-            | Event::Kept { .. } => self.asked_for(time, event),
             Event::Day { .. } => self.runs.turn(false),
             Event::Week { .. } => self.week(time),
-            _ => {}
+            _ => self.of_circuits(time, event),
         }
     }
 
@@ -372,7 +365,7 @@ impl Metrics {
         }
     }
 
-    /// What happens in networks of circuits alone.
+    /// What happens in networks of circuits alone, or where circuits are asked for.
     #[inline(always)] // each emitter knows its event
     fn of_circuits(&mut self, now: Time, event: Event) {
         match event {
@@ -385,6 +378,10 @@ impl Metrics {
             }
             Event::Trimmed { pair, .. } => self.pair_mut(pair).trimmed += 1,
             Event::Returned { pair, .. } => self.pair_mut(pair).returned += 1,
+            Event::Changing { .. }
+            | Event::Joined { .. }
+            | Event::Awaited { .. }
+            | Event::Kept { .. } => self.asked_for(now, event),
             _ => {}
         }
     }

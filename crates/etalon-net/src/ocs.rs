@@ -35,7 +35,6 @@ use rand_core::{Rng, SeedableRng};
 use crate::around::Around;
 use crate::fabric::wire::{Delayed, Wires};
 use crate::network::{Described, Network};
-use asked::Rewirings;
 use changes::{Change, Changes};
 use inside::{Circuit, Inside, Kind, NO_SLICE, Pool, Port};
 use voqs::Voqs;
@@ -62,7 +61,6 @@ pub struct Circuits<H> {
     /// By node, if clocks are wrong: by how many nanoseconds.
     skews: Vec<i64>,
     changes: Changes,
-    rewirings: Rewirings,
     /// Failures that have begun and not ended.
     failed: Vec<u32>,
     /// What ToR switches know to have failed.
@@ -149,7 +147,6 @@ impl<H: Copy> Circuits<H> {
             ahead: alloc::vec![Some(first); uplinks],
             skews: Vec::new(),
             changes: Changes::default(),
-            rewirings: Rewirings::default(),
             failed: Vec::new(),
             known: Vec::new(),
             ports: Vec::new(),

@@ -193,8 +193,7 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
             }
         };
         control.report(end.0, plan.end().0);
-        tell_awaited(end, &net.awaited(), &mut observer);
-        drop(net); // first, as are the packets: the tables find room where they were
+        tell_awaited(end, net, &mut observer); // the net goes first, as are the packets: the tables find room where they were
         if let Some(failure) = world.failure() {
             return Err(ScenarioError::new(failure));
         }
@@ -257,9 +256,15 @@ fn changing(
 
 /// Says who still waits for circuits, and who has what is in their way.
 #[cold]
-fn tell_awaited(end: Time, awaited: &[Awaited], observer: &mut impl Observer) {
+fn tell_awaited<N: Network<PacketId>>(
+    end: Time,
+    net: Net<PacketId, N>,
+    observer: &mut impl Observer,
+) {
+    let awaited = net.awaited();
+    drop(net);
     for Awaited { change, kept } in awaited {
-        let &Change {
+        let Change {
             job,
             connect,
             asked,
@@ -272,7 +277,7 @@ fn tell_awaited(end: Time, awaited: &[Awaited], observer: &mut impl Observer) {
             asked,
         };
         observer.on(end, awaited);
-        for &(connect, by) in kept {
+        for (connect, by) in kept {
             let kept = Event::Kept {
                 pair: connect.pair,
                 plane: connect.plane,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Jobs whose circuits follow from Harvest's dynamic program, in networks of circuits: messages may take several hops, and racks may have
-two uplinks. In hybrid networks, where a message takes one circuit or the packet network, the core has a program of its own."""
+"""Jobs whose circuits follow from Harvest's dynamic program, in networks of circuits: messages may take several hops, and racks
+may have two uplinks. In hybrid networks, where a message takes one circuit or the packet network, the core has a program of its
+own."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ pub(super) fn plane_of(uplink: u8) -> Plane {
 
 impl<H: Copy> CrossConnected for Circuits<H> {
     fn change(&mut self, now: Time, removed: &[CrossConnect], added: &[CrossConnect], dark: Span) {
-        let Rewirings(due) = &mut self.rewirings;
+        let Rewirings(due) = &mut self.changes.rewirings;
         for rewiring in due.values_mut() {
             // It does not come up any more.
             rewiring.up.retain(|one| !removed.contains(one));
@@ -55,7 +55,7 @@ impl<H: Copy> CrossConnected for Circuits<H> {
 impl<H: Copy> Circuits<H> {
     /// Circuits go down and come up that were asked for.
     pub(super) fn rewire<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
-        let Some(Rewiring { down, up }) = self.rewirings.0.remove(&now) else {
+        let Some(Rewiring { down, up }) = self.changes.rewirings.0.remove(&now) else {
             return;
         };
         for connect in down {

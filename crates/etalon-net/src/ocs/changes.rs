@@ -10,7 +10,7 @@ use etalon_switch::{DropReason, Event, Pair, Probe, Sink};
 use etalon_units::{Serializer, Time};
 
 use super::Circuits;
-use super::asked::plane_of;
+use super::asked::{Rewirings, plane_of};
 use super::inside::{Circuit, NOBODY};
 
 /// A circuit switch's day for one node, or for all.
@@ -51,6 +51,7 @@ pub(super) enum Change {
 /// All changes that are to come.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
+    pub(super) rewirings: Rewirings,
     heap: BinaryHeap<Reverse<(Time, Change)>>,
     next: Time,
 }

@@ -323,7 +323,13 @@ impl<H: Copy> Circuits<H> {
         probe.on(now, dequeued(pair, queue, (len, bytes)));
         let port = &mut self.ports[number as usize];
         sink.dequeued(now, handle, port.transmission(left));
-        let end = port.link.transmit(now, bytes);
+        let end = match place {
+            // Circuits that are asked for may be parallel; they are one link then, which keeps packets in order.
+            Place::Voq(number, ..) if self.config.asked.is_some() => {
+                self.voqs.in_order(number, port.link.transmit(now, bytes))
+            }
+            _ => port.link.transmit(now, bytes),
+        };
         if S::STAMPS {
             port.sent += u64::from(bytes);
         }

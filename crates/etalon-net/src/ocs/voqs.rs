@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 
 use etalon_queues::Classes;
+use etalon_units::Time;
 
 /// No queue yet.
 const NONE: u32 = u32::MAX;
@@ -17,6 +18,8 @@ pub(super) struct Voqs {
     queues: Vec<Classes>,
     /// Of each its node, and the next.
     ends: Vec<(u16, u16)>,
+    /// Of each, when the packet that left it last has been transmitted.
+    done: Vec<Time>,
 }
 
 impl Voqs {
@@ -27,6 +30,7 @@ impl Voqs {
             numbers: alloc::vec![NONE; nodes * nodes],
             queues: Vec::new(),
             ends: Vec::new(),
+            done: Vec::new(),
         }
     }
 
@@ -55,6 +59,7 @@ impl Voqs {
             self.numbers[place] = self.queues.len() as u32;
             self.queues.push(Classes::new());
             self.ends.push((node, next));
+            self.done.push(Time::ZERO);
         }
         self.numbers[place]
     }
@@ -67,6 +72,13 @@ impl Voqs {
     /// The node of a queue, and the one that it waits for.
     pub(super) fn ends(&self, number: u32) -> (u16, u16) {
         self.ends[number as usize]
+    }
+
+    /// When a packet has been transmitted that would be at `end`, if it may not overtake those before it on parallel circuits.
+    pub(super) fn in_order(&mut self, number: u32, end: Time) -> Time {
+        let done = &mut self.done[number as usize];
+        *done = end.max(Time(done.0 + 1));
+        *done
     }
 
     #[inline]

@@ -89,18 +89,19 @@ fn parallel_circuits_share_what_waits() {
     for handle in 1..=4 {
         bench.send(0, arrival(handle, (0, 1), 1000, 0));
     }
-    // One of both leads to rack 2 from 3,000 on; from there nothing leads on to rack 1.
-    change(&mut bench, 2000, &[connect(0, 1, 1)], &[connect(0, 2, 1)]);
+    // One of both leads to rack 2 from 3,002 on; from there nothing leads on to rack 1.
+    change(&mut bench, 2002, &[connect(0, 1, 1)], &[connect(0, 2, 1)]);
     for handle in 5..=6 {
         bench.send(5000, arrival(handle, (0, 1), 1000, 0));
     }
     bench.send(5000, arrival(7, (0, 2), 1000, 0));
     bench.run(30_000);
+    // No packet arrives before, or with, one that was sent before it over the other circuit.
     let delivered = [
         (1100, 1),
-        (1100, 2),
+        (1101, 2),
         (2100, 3),
-        (2100, 4),
+        (2101, 4),
         (6100, 5),
         (6100, 7),
         (7100, 6),

@@ -193,8 +193,8 @@ class Ocs(Racks):
     failure: tuple[OcsFailure, ...] = ()
     """Parts that fail for a time."""
     ack_bypass: Time | None = None
-    """Delay from rack to rack of packets without payload, which then wait in no queue: for circuits that lead one way. By default
-    they go as others do."""
+    """Delay from rack to rack of packets without payload, which then wait in no queue: for circuits that lead one way. By
+    default they go as others do."""
 
     def resolve(self) -> dict[str, Any]:
         """The network as the core takes it, but for uplinks, relays and classes, which the schedule and routing say."""

@@ -35,8 +35,8 @@ class Asked(Schedule):
     initial: Annotated[Literal["ring", "none"] | tuple[Circuit, ...], BeforeValidator(_initial)] = (
         "ring"
     )
-    """The initial circuits: "ring", one from each rack to the next, and with several uplinks others back by turns; "none"; or a list
-    like [[0, 1], [1, 0]]."""
+    """The initial circuits: "ring", one from each rack to the next (with several uplinks, every other one leads back);
+    "none"; or a list like [[0, 1], [1, 0]]."""
     reconfiguration: Time = 10 * US
     """Reconfiguration time: how long circuits that change are dark."""
     request: Time = 2 * US
