@@ -350,15 +350,16 @@ def job_circuits(
     bypass: bool,
     reach: tuple[int, int],
 ) -> tuple[str, str] | None:
-    """What is wrong with the circuits that a job (JSON) asks for: its key, and a sentence. `first` are up at the start. `reach`: uplinks
-    of a rack, and circuits in a row that messages may take."""
+    """What is wrong with the circuits that a job (JSON) asks for: its key, and a sentence. `first` are up at the start. `reach`:
+    uplinks of a rack, and circuits in a row that messages may take."""
 
 def job_messages(job: str) -> list[tuple[int, list[tuple[int, int, int]]]]:
-    """Steps of an iteration of a job (JSON) in which racks exchange messages: the number of each, and (source, destination, bytes)."""
+    """Steps of an iteration of a job (JSON) in which racks exchange messages: the number of each, and (source, destination,
+    bytes)."""
 
 def deal_circuits(circuits: Sequence[tuple[int, int]], uplinks: int) -> list[tuple[int, int, int]]:
-    """Of each circuit its uplink, source and destination rack, so that no rack uses an uplink twice. Raises `ValueError` if a rack has
-    more circuits than uplinks."""
+    """Of each circuit its uplink, source and destination rack, so that no rack uses an uplink twice. Raises `ValueError` if a
+    rack has more circuits than uplinks."""
 
 def goal_contents(path: str) -> tuple[int, int, int] | tuple[int, str]:
     """What a trace in GOAL comes to: ranks, operations, pairs of ranks; or the line that is wrong (0: the file), and why."""
