@@ -104,8 +104,8 @@ def took(run: Run) -> float:
 def overlapped(name: str, size: int, ranks: int = 64) -> float:
     """How long an all-reduce or all-to-all takes on a static ring if links send while packets are under way, in ns.
 
-    In a step each message goes `far` circuits, and each circuit carries `load` of them: the last packet arrives when its circuit
-    has carried all, or when it has passed all of its circuits behind its message, whichever is later. The model adds both.
+    In a step each message goes `far` circuits, and each circuit carries `load` of them: the last packet arrives when its
+    circuit has carried all, or when it has passed all of its circuits behind its message, whichever is later.
     """
     rate, alpha, delta = 800e9, 500, 500
     packet = 9014 * 8e9 / rate

@@ -22,16 +22,21 @@ def _over_the_closed_form(names: Mapping[str, str]) -> Callable[[Results], Drawi
     return drawing
 
 
-def _of_figure_5(results: Results) -> Drawing:
-    """A line an algorithm and schedule: the time of an iteration by size."""
-    named = results.paper.measures.took
-    lines = {}
-    for name in ("cyclic", "swing", "all-to-all"):
-        for series in (f"static-{name}-64", f"harvest-{name}-64-10us"):
-            of = "static ring" if series.startswith("static") else "Harvest, 10 us"
-            runs = results.series(series).items()
-            lines[f"{name}, {of}"] = {x / 1024: named(run) / 1000 for x, run in runs}
-    return Drawing("lines", lines, xlabel="size (MiB)", ylabel="time of an iteration (us)")
+def _of_figure_5(results: Results) -> list[Drawing]:
+    """How many times as long a static ring takes as Harvest's schedule, by size: a drawing for each time of a change."""
+    took = results.paper.measures.took
+    drawings = []
+    for change in ("1us", "10us", "100us"):
+        lines = {}
+        for name in ("cyclic", "swing", "all-to-all"):
+            static = results.series(f"static-{name}-64")
+            harvest = results.series(f"harvest-{name}-64-{change}")
+            lines[name] = {
+                x / 1024: took(static[x]) / took(run) for x, run in harvest.items() if x in static
+            }
+        ylabel = f"static ring over Harvest, {change}"
+        drawings.append(Drawing("lines", lines, part=change, xlabel="size (MiB)", ylabel=ylabel))
+    return drawings
 
 
 def _with_ranks(name: str, counts: tuple[int, ...] = (16, 64)) -> dict[str, str]:

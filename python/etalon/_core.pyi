@@ -350,8 +350,8 @@ def job_circuits(
     bypass: bool,
     reach: tuple[int, int],
 ) -> tuple[str, str] | None:
-    """What is wrong with the circuits that a job (JSON) asks for: its key, and a sentence. `first` are up at the start. `reach`:
-    uplinks of a rack, and circuits in a row that messages may take."""
+    """What is wrong with the circuits that a job (JSON) asks for: its key, and a sentence. `first` are up at the start.
+    `reach`: uplinks of a rack, and circuits in a row that messages may take."""
 
 def job_messages(job: str) -> list[tuple[int, list[tuple[int, int, int]]]]:
     """Steps of an iteration of a job (JSON) in which racks exchange messages: the number of each, and (source, destination,
