@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import random
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 import etalon as et
+from conftest import drawn_today
 
 HEADERS = 9014 / 8948
 """Bytes of the wire over bytes of payload, at an MTU of 9000 with time stamps."""
@@ -222,3 +225,72 @@ def test_acknowledgements_need_a_way_back() -> None:
     network = {key: value for key, value in NETWORK.items() if key != "ack_bypass"}
     with pytest.raises(et.PlanError, match=r"acknowledgements need network\.ack_bypass"):
         et.Plan.from_dict(BASE | {"network": network, "job": [{"circuits": one_way, "do": [send]}]})
+
+
+KINDS = {
+    "all_reduce": ("ring", "cyclic", "swing", "recursive-doubling"),
+    "all_to_all": ("direct", "ternary", "bruck", "pairwise"),
+    "all_gather": ("ring", "bruck"),
+}
+
+
+def drawn(seed: int) -> et.Plan | None:
+    """A plan with one or two jobs that ask, if the one drawn can be."""
+    some = random.Random(seed)
+    racks, hosts = some.choice([3, 4, 8, 9]), some.choice([1, 2])
+    network = NETWORK | {"racks": racks, "hosts": hosts, "queue": some.choice([20, 1000])}
+    network["circuits"] = {"rate": "100Gbps", "switches": some.choice([1, 2, 3])}
+    if some.random() < 0.3:
+        network.pop("ack_bypass")
+    places = [f"r{rack}h{host}" for rack in range(racks) for host in range(hosts)]
+    jobs = []
+    for _ in range(some.choice([1, 2])):
+        work: list[dict[str, Any]] = [{"compute": f"{some.randint(1, 30)}us", "jitter": "5us"}]
+        for _ in range(some.randint(1, 3)):
+            kind = some.choice(list(KINDS))
+            size = f"{some.choice([1, 50, 400])}kB"
+            work.append({kind: size, "algorithm": some.choice(KINDS[kind])})
+        ranks = some.sample(places, some.randint(2, len(places)))
+        circuits = some.choice(["each", "each", "plan"])
+        jobs.append({"iterations": 2, "do": work, "ranks": ranks, "circuits": circuits})
+    schedule = {
+        "kind": "asked",
+        "reconfiguration": some.choice(["0us", "10us"]),
+        "request": some.choice(["0us", "2us"]),
+        "hold": some.choice(["0us", "20us"]),
+        "ask": some.choice(["all", "first"]),
+        "ahead": some.random() < 0.3,
+        "share": some.choice(["fair", "fifo"]),
+        "initial": some.choice(["ring", "none"]),
+    }
+    routing = some.choice(["shortest", "shortest", "direct"])
+    values = {"network": network, "schedule": schedule, "job": jobs, "routing": routing}
+    try:
+        return et.Plan.from_dict(BASE | values)
+    except et.PlanError:
+        return None  # such as two messages of a rank, and one uplink
+
+
+@pytest.mark.parametrize("seed", drawn_today(range(400), 40))
+def test_whoever_asks_gets_its_circuits_in_the_end(seed: int) -> None:
+    made = drawn(seed)
+    if made is None:
+        return
+    run = et.run(made)
+    assert len(run.iterations) == 2 * len(made.job)
+    assert (run.iterations["end_ns"] >= 0).all()
+    assert (run.cross_connects["granted_ns"] >= 0).all()
+    again = et.run(made)
+    assert again.iterations.equals(run.iterations) and again.meta["digest"] == run.meta["digest"]
+    # An uplink has one circuit at a time: the next is granted when the one before it has gone.
+    for end in ("src", "dst"):
+        for _, of in run.cross_connects.group_by("plane", end):
+            rows = of.sort("granted_ns", "up_ns").select("granted_ns", "down_ns").rows()
+            assert all(0 <= down <= granted for (_, down), (granted, _) in pairwise(rows))
+
+
+def test_a_job_that_does_not_ask_is_warned_of_those_that_do() -> None:
+    deed = {"all_reduce": "1MB", "algorithm": "ring"}
+    both = plan(job=[{"do": [deed]}, {"do": [deed], "circuits": "each"}])
+    assert any("job 0 asks for no circuits" in warning for warning in both.warnings)
+    assert not plan().warnings

@@ -464,9 +464,26 @@ def warnings(plan: Experiment) -> Iterator[str]:
         )
     if isinstance(plan.network, Network):
         yield from _without_circuit(plan)
+    yield from _taken_away(plan)
     yield from plan.network.warnings(
         {name for workload in plan.workloads for name in workload.controls}, week
     )
+
+
+def _taken_away(plan: Experiment) -> Iterator[str]:
+    """Jobs that rely on circuits of the start, which others may take."""
+    network = plan.network
+    packets = isinstance(network, Network) and not network.circuits_only
+    packets |= isinstance(network, Ocs) and network.packet is not None
+    asking = [number for number, job in enumerate(plan.job) if job.circuits != "none"]
+    if packets or not asking or not isinstance(plan.schedule, Asked):
+        return
+    for number, job in enumerate(plan.job):
+        if job.circuits == "none":
+            yield (
+                f"job {number} asks for no circuits and uses those of the start, which job {asking[0]} may take from it "
+                'for good: give it circuits = "each", or a list'
+            )
 
 
 def _without_circuit(plan: Experiment) -> Iterator[str]:
