@@ -76,6 +76,13 @@ def test_circuits_are_slices_of_the_receiving_rack() -> None:
     }
 
 
+def test_parallel_circuits_are_one_slice() -> None:
+    kinds = ("uplink_joined", "uplink_joined", "uplink_parted", "uplink_parted", "uplink_joined")
+    rows = [(t, kind, 0, 3, 0, 0, "") for t, kind in enumerate(kinds, start=5)]
+    slices = [(5, BEGIN, "to rack 3"), (8, END, ""), (9, BEGIN, "to rack 3"), (20, END, "")]
+    assert timeline(rows, 20) == {"0→3 over uplinks": slices}
+
+
 def test_announced_circuits_are_slices_of_their_pair() -> None:
     rows = [(5, "ece_off", 0, 1, 0, 0, ""), (9, "ece_on", 0, 1, 1, 0, "")]
     slices = [(5, BEGIN, "ECE"), (5, END, ""), (9, BEGIN, "ECE"), (20, END, "")]

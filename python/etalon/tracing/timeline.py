@@ -9,6 +9,7 @@ as counters; drops and marks as instants. Times are those of the network (virtua
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
@@ -61,6 +62,8 @@ class _Timeline:
     open: dict[int, int] = field(default_factory=dict)
     """Slices that have begun and not ended, by track: when they began."""
     origin_ns: int | None = None
+    parallel: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """In networks of circuits, by source and destination rack: how many circuits have come up and not gone."""
 
     def add(
         self,
@@ -93,6 +96,8 @@ class _Timeline:
                 self._end(
                     t_ns, self._track("circuits", f"to rack {dst}", rank=dst), f"from rack {src}"
                 )
+            case "uplink_joined" | "uplink_parted":
+                self._uplink(t_ns, src, dst, kind == "uplink_joined")
             case "ece_on":
                 self._switch(t_ns, self._track("announced circuits", f"ECE {pair}"), "ECE")
             case "ece_off":
@@ -159,6 +164,16 @@ class _Timeline:
         if ranked:
             descriptor.child_ordering = descriptor.EXPLICIT
         self.builder.write_packet(packet)
+
+    def _uplink(self, t_ns: int, src: int, dst: int, joined: bool) -> None:
+        """A circuit of a network of circuits comes up or goes; parallel ones are one slice."""
+        before = self.parallel[src, dst]
+        self.parallel[src, dst] = max(0, before + (1 if joined else -1))
+        track = self._track("circuits", f"{src}→{dst} over uplinks", rank=src)
+        if joined and before == 0:
+            self._switch(t_ns, track, f"to rack {dst}")
+        elif not joined and before <= 1:
+            self._end(t_ns, track, f"to rack {dst}")
 
     def _switch(self, t_ns: int, track: int, name: str) -> None:
         """Ends the slice of the track, if one is open, and begins the next."""
