@@ -88,14 +88,9 @@ class _Timeline:
                 self._switch(t_ns, self._track("schedule", "days and nights"), f"day {value}")
             case "night":
                 self._switch(t_ns, self._track("schedule", "days and nights"), "night")
-            case "circuit_up":
-                self._switch(
-                    t_ns, self._track("circuits", f"to rack {dst}", rank=dst), f"from rack {src}"
-                )
-            case "circuit_down":
-                self._end(
-                    t_ns, self._track("circuits", f"to rack {dst}", rank=dst), f"from rack {src}"
-                )
+            case "circuit_up" | "circuit_down":
+                turn = self._switch if kind == "circuit_up" else self._end
+                turn(t_ns, self._track("circuits", f"to rack {dst}", rank=dst), f"from rack {src}")
             case "uplink_joined" | "uplink_parted":
                 self._uplink(t_ns, src, dst, kind == "uplink_joined")
             case "ece_on":
