@@ -6,7 +6,8 @@
 //! and from that of what waits for its circuit, by class (strict priority); of one class its own queue goes first.
 //!
 //! A packet leaves its queue when its transmission starts. It is lost in the dark if its circuit came up later, or goes before the
-//! transmission ends, unless late packets complete.
+//! transmission ends, unless late packets complete. Of most transmissions the end is not looked at: where nothing waits for it, and
+//! nothing can be lost, the packet is on its way to the far end from the start.
 //!
 //! What is due at one instant happens in this order: days that end, failures, slices, days that begin; then transmissions that end, by
 //! port; then packets that arrive.
@@ -33,7 +34,6 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
 use crate::around::Around;
-use crate::fabric::wire::{Delayed, Wires};
 use crate::network::{Described, Network};
 use changes::{Change, Changes};
 use inside::{Circuit, Inside, Kind, NO_SLICE, Pool, Port};
@@ -81,8 +81,14 @@ pub struct Circuits<H> {
     /// In the same order: how many failures keep it from receiving.
     deaf: Vec<u8>,
     voqs: Voqs,
+    /// Ports whose transmissions somebody waits for.
     calendar: Calendar,
-    wires: Wires,
+    /// Packets on their way to the far ends of ports.
+    coming: Calendar,
+    /// Of ports that are done with a transmission now, those below this know it: all, but in the first part of an instant.
+    done_below: u32,
+    /// Any transmission may be cut.
+    can_fail: bool,
     pool: Pool<H>,
     around: Around<H>,
     coin: ChaCha8Rng,
@@ -115,6 +121,26 @@ fn drop_tail(layer: &Layer) -> Limit {
         room: Some(layer.queue_packets.into()),
         mark_above: layer.mark_above_packets.map(u64::from),
         full: Full::Drop,
+    }
+}
+
+/// Ranks ports: packets that come out at one instant come by what is behind their port (a delay, and a host or not), in the order of
+/// ports in which such is there first; then by port.
+fn rank(ports: &mut [Port], kinds: &[Kind]) {
+    let mut wires = Vec::new();
+    let of_port = |(port, kind): (&Port, &Kind)| {
+        let wire = (port.delay, *kind == Kind::ToHost);
+        let found = wires.iter().position(|other| *other == wire);
+        found.unwrap_or_else(|| {
+            wires.push(wire);
+            wires.len() - 1
+        })
+    };
+    let wires: Vec<usize> = ports.iter().zip(kinds).map(of_port).collect();
+    let mut order: Vec<usize> = (0..ports.len()).collect();
+    order.sort_by_key(|&port| wires[port]);
+    for (rank, port) in (0..).zip(order) {
+        ports[port].rank = rank;
     }
 }
 
@@ -165,7 +191,9 @@ impl<H: Copy> Circuits<H> {
             deaf: alloc::vec![0; usize::from(nodes) * uplinks],
             voqs: Voqs::new(nodes),
             calendar: Calendar::new(0, Span::ZERO),
-            wires: Wires::new(),
+            coming: Calendar::new(0, Span::ZERO),
+            done_below: u32::MAX,
+            can_fail: !config.failures.is_empty() || config.asked.is_some(),
             pool: Pool::new(),
             around: Around::new(config.ack_bypass),
             coin,
@@ -186,14 +214,10 @@ impl<H: Copy> Circuits<H> {
 
     fn add_ports(&mut self) {
         let (config, hosts, nodes) = (&self.config, &self.hosts, self.nodes);
-        let wires = &mut self.wires;
         let (mut firsts, mut ports, mut kinds) = ([0; 3], Vec::new(), Vec::new());
         let mut add = |kind, at, number, rate, delay| {
-            let (queue, wire) = (
-                QueueId { at, number },
-                wires.of(delay, kind == Kind::ToHost),
-            );
-            ports.push(Port::new(queue, Serializer::new(rate), wire));
+            let queue = QueueId { at, number };
+            ports.push(Port::new(queue, Serializer::new(rate), delay));
             kinds.push(kind);
             ports.len() as u32
         };
@@ -238,6 +262,7 @@ impl<H: Copy> Circuits<H> {
                 add(kind, at, 0, access.rate, access.delay);
             }
         }
+        rank(&mut ports, &kinds);
         (self.ports, self.kinds) = (ports, kinds);
         [self.first_up, self.first_down, self.first_own] = firsts;
     }
@@ -252,7 +277,10 @@ impl<H: Copy> Circuits<H> {
         } = &*self;
         let longest = u64::from(hosts.mtu) + ETHERNET;
         let spans = ports.iter().map(|port| port.link.rate().span_of(longest));
-        let calendar = Calendar::new(ports.len(), spans.max().unwrap_or_default());
+        let longest = spans.max().unwrap_or_default();
+        let calendar = Calendar::new(ports.len(), longest);
+        let furthest = ports.iter().map(|port| port.delay).max();
+        let coming = Calendar::new(0, longest + furthest.unwrap_or_default());
         let circuits = config.uplinks.iter().map(|switch| switch.delay);
         let delays = circuits.chain(config.packet.map(|layer| layer.delay + layer.delay));
         let shortest = match config.access {
@@ -261,7 +289,7 @@ impl<H: Copy> Circuits<H> {
         };
         let around = self.around.delay();
         let shortest = around.map_or(shortest, |around| around.min(shortest));
-        (self.calendar, self.shortest) = (calendar, shortest);
+        (self.calendar, self.coming, self.shortest) = (calendar, coming, shortest);
     }
 
     /// Sets what is to come: clocks, first days, slices, failures.
@@ -326,21 +354,25 @@ impl<H: Copy> Circuits<H> {
         probe: &mut P,
     ) -> Option<Time> {
         let (changes, transmission) = (self.changes.next(), self.calendar.next());
-        let (wire, around) = (self.wires.next(), self.around.next());
-        let first = changes.min(transmission).min(wire).min(around);
+        let (coming, around) = (self.coming.next(), self.around.next());
+        let first = changes.min(transmission).min(coming).min(around);
         if first > now || first == Time::MAX {
             return None;
         }
         if changes == first {
+            self.done_below = 0;
             self.change(sink, probe);
+            self.done_below = u32::MAX;
         } else if transmission == first {
             if let Some(port) = self.calendar.pop() {
+                self.done_below = port;
                 self.transmitted(first, port, sink, probe);
+                self.done_below = u32::MAX;
             }
-        } else if wire > first {
+        } else if coming > first {
             self.pass_around(first, sink);
-        } else if let Some(Delayed { packet, port, .. }) = self.wires.pop() {
-            self.arrive(first, port, packet, sink, probe);
+        } else if let Some(packet) = self.coming.pop() {
+            self.arrive(first, packet, sink, probe);
         }
         Some(first)
     }
@@ -383,6 +415,7 @@ impl<H: Copy> Network<H> for Circuits<H> {
             packet: arrival.packet,
             entered: now,
             slice: NO_SLICE,
+            over: 0,
             to: src.rack(),
             label: arrival.label,
             last: QueueId::default(),
@@ -404,7 +437,7 @@ impl<H: Copy> Network<H> for Circuits<H> {
 
     #[inline]
     fn next_event(&self) -> Time {
-        let inside = self.calendar.next().min(self.wires.next());
+        let inside = self.calendar.next().min(self.coming.next());
         inside.min(self.changes.next()).min(self.around.next())
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When ports are done with the packet that they transmit: a calendar, in which a port costs the same whatever their number.
+//! When ports are done with the packet that they transmit, or packets arrive: a calendar, in which each costs the same whatever their number.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -15,11 +15,27 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Time,
+    /// What comes first of one instant: the least.
+    rank: u32,
     /// The next port of the same day; of the last one the first.
     next: u32,
 }
 
-/// At most one instant for each port, in the order of (time, port).
+impl Entry {
+    const NONE: Entry = Entry {
+        time: Time::MAX,
+        rank: 0,
+        next: NONE,
+    };
+
+    #[inline]
+    fn order(&self) -> (Time, u32) {
+        (self.time, self.rank)
+    }
+}
+
+/// At most one instant for each port, in the order of (time, port); or for each of anything else that has a number, in the order of time
+/// and a rank that each has of its own.
 ///
 /// A calendar queue (Brown 1988): a day is a few nanoseconds, the year as long as the longest transmission. Each day has a list in
 /// order, so that ports that work in step each join at its end. Transmissions that are under way lie within a year, so that the next day that
@@ -35,7 +51,8 @@ pub struct Calendar {
     used_words: u64,
     /// Nanoseconds of a day, as a power of two.
     shift: u32,
-    first: (Time, u32),
+    /// With its rank.
+    first: (Time, u32, u32),
     len: usize,
 }
 
@@ -43,17 +60,13 @@ impl Calendar {
     /// For so many ports, whose transmissions hardly ever take longer than `longest`.
     pub fn new(ports: usize, longest: Span) -> Calendar {
         let day = longest.0 / (DAYS as u64 - 2) + 1;
-        let entry = Entry {
-            time: Time::MAX,
-            next: NONE,
-        };
         Calendar {
-            entries: vec![entry; ports],
+            entries: vec![Entry::NONE; ports],
             days: Box::new([NONE; DAYS]),
             used: [0; 64],
             used_words: 0,
             shift: day.next_power_of_two().trailing_zeros(),
-            first: (Time::MAX, NONE),
+            first: (Time::MAX, NONE, NONE),
             len: 0,
         }
     }
@@ -67,7 +80,7 @@ impl Calendar {
     /// The port that is done first, if any is at work.
     #[inline]
     pub fn first(&self) -> Option<u32> {
-        (self.first.1 != NONE).then_some(self.first.1)
+        (self.first.2 != NONE).then_some(self.first.2)
     }
 
     /// Whether a port is at work.
@@ -84,6 +97,27 @@ impl Calendar {
     /// A port that is not at work will be done at `time`.
     #[inline]
     pub fn push(&mut self, time: Time, port: u32) {
+        self.push_as(time, port, port);
+    }
+
+    /// The same in the order of (time, rank), for a number that may be larger than any before.
+    #[inline]
+    pub fn push_ranked(&mut self, time: Time, rank: u32, number: u32) {
+        if number as usize >= self.entries.len() {
+            self.grow(number);
+        }
+        self.push_as(time, rank, number);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, number: u32) {
+        let more = (number as usize + 1).next_power_of_two();
+        self.entries.resize(more, Entry::NONE);
+    }
+
+    #[inline(always)] // with every packet
+    fn push_as(&mut self, time: Time, rank: u32, port: u32) {
         let day = self.day(time);
         let last = self.days[day];
         let mut next = port;
@@ -93,24 +127,24 @@ impl Calendar {
             self.used_words |= 1 << (day / 64);
         } else {
             let mut before = last;
-            if (time, port) > (self.entries[last as usize].time, last) {
+            if (time, rank) > self.entries[last as usize].order() {
                 self.days[day] = port;
             } else {
-                before = self.last_before(time, port, last);
+                before = self.last_before((time, rank), last);
             }
             next = core::mem::replace(&mut self.entries[before as usize].next, port);
         }
-        self.entries[port as usize] = Entry { time, next };
-        self.first = self.first.min((time, port));
+        self.entries[port as usize] = Entry { time, rank, next };
+        self.first = self.first.min((time, rank, port));
         self.len += 1;
     }
 
     /// The port after which one belongs in its day, if that is not at the end; the last one if it belongs first.
-    fn last_before(&self, time: Time, port: u32, last: u32) -> u32 {
+    fn last_before(&self, order: (Time, u32), last: u32) -> u32 {
         let mut before = last;
         loop {
             let next = self.entries[before as usize].next;
-            if (self.entries[next as usize].time, next) > (time, port) {
+            if self.entries[next as usize].order() > order {
                 return before;
             }
             before = next;
@@ -120,7 +154,7 @@ impl Calendar {
     /// Takes the first port.
     #[inline]
     pub fn pop(&mut self) -> Option<u32> {
-        let (time, port) = self.first;
+        let (time, _, port) = self.first;
         if port == NONE {
             return None;
         }
@@ -132,7 +166,7 @@ impl Calendar {
     /// A port gives up what it transmits, if it does.
     #[cold]
     pub fn remove(&mut self, port: u32) {
-        let (time, first) = self.first;
+        let (time, _, first) = self.first;
         if self.entries[port as usize].time < Time::MAX {
             self.unlink(port);
             if port == first {
@@ -143,7 +177,7 @@ impl Calendar {
 
     #[inline]
     fn unlink(&mut self, port: u32) {
-        let Entry { time, next } = self.entries[port as usize];
+        let Entry { time, next, .. } = self.entries[port as usize];
         let day = self.day(time);
         self.entries[port as usize].time = Time::MAX;
         self.len -= 1;
@@ -169,7 +203,7 @@ impl Calendar {
     /// Looks what comes first, given that nothing comes before `since`.
     #[inline]
     fn find_first(&mut self, since: Time) {
-        self.first = (Time::MAX, NONE);
+        self.first = (Time::MAX, NONE, NONE);
         if self.len == 0 {
             return;
         }
@@ -198,18 +232,27 @@ impl Calendar {
 
     /// The first of a day that has a port.
     #[inline]
-    fn first_of(&self, day: usize) -> (Time, u32) {
+    fn first_of(&self, day: usize) -> (Time, u32, u32) {
         let first = self.entries[self.days[day] as usize].next;
-        (self.entries[first as usize].time, first)
+        let (time, rank) = self.entries[first as usize].order();
+        (time, rank, first)
     }
 
     /// The first of all: for packets that are longer than any of the year.
     #[cold]
     fn search(&mut self) {
+        let all = (0..).zip(&self.entries);
+        let at_work = all.filter(|(_, entry)| entry.time < Time::MAX);
+        let all = at_work.map(|(port, entry)| (entry.time, entry.rank, port));
+        self.first = all.min().unwrap_or((Time::MAX, NONE, NONE));
+    }
+
+    /// All that are at work, by number, and when each is done.
+    pub fn all(&self) -> impl Iterator<Item = (Time, u32)> + '_ {
         let all = (0..)
             .zip(&self.entries)
             .map(|(port, entry)| (entry.time, port));
-        self.first = all.min().unwrap_or((Time::MAX, NONE));
+        all.filter(|&(time, _)| time < Time::MAX)
     }
 }
 
@@ -220,33 +263,40 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ports_are_done_in_the_order_of_time_and_number(
+        fn ports_are_done_in_the_order_of_time_and_number_or_rank(
             ports in 1usize..300,
             longest in prop_oneof![Just(1u64), 100u64..30_000, Just(70_000_000)],
+            ranked in any::<bool>(),
             steps in prop::collection::vec((any::<prop::sample::Index>(), any::<u64>(), 0u8..20), 1..400),
         ) {
-            let mut calendar = Calendar::new(ports, Span(longest));
-            let mut model: Vec<(Time, u32)> = Vec::new();
+            let known = if ranked { 0 } else { ports };
+            let mut calendar = Calendar::new(known, Span(longest));
+            let mut model: Vec<(Time, u32, u32)> = Vec::new();
             let mut now = Time(1 << 40);
             for (port, span, what) in steps {
                 let port = port.index(ports) as u32;
-                let idle = model.iter().all(|entry| entry.1 != port);
-                if what == 0 {
+                let rank = if ranked { !port } else { port };
+                let idle = model.iter().all(|entry| entry.2 != port);
+                if what == 0 && !idle {
                     calendar.remove(port);
-                    model.retain(|entry| entry.1 != port);
+                    model.retain(|entry| entry.2 != port);
                 } else if idle {
                     // One in twenty takes longer than a year.
                     let most = if what == 1 { 5 * longest } else { longest };
                     let time = now + Span(span % (most + 1));
-                    calendar.push(time, port);
-                    model.push((time, port));
+                    match ranked {
+                        true => calendar.push_ranked(time, rank, port),
+                        false => calendar.push(time, port),
+                    }
+                    model.push((time, rank, port));
                 } else if let Some(&first) = model.iter().min() {
-                    prop_assert_eq!((calendar.next(), calendar.pop()), (first.0, Some(first.1)));
+                    prop_assert_eq!((calendar.next(), calendar.pop()), (first.0, Some(first.2)));
                     model.retain(|entry| *entry != first);
                     now = first.0;
                 }
                 let next = model.iter().min().map_or(Time::MAX, |first| first.0);
                 prop_assert_eq!(calendar.next(), next);
+                prop_assert_eq!(calendar.all().count(), model.len());
             }
         }
     }

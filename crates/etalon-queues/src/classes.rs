@@ -68,6 +68,12 @@ impl Lists {
         &self.classes[class.index().min(self.classes.len() - 1)]
     }
 
+    /// Whether a list is one of the two of a class that trims.
+    #[inline]
+    fn takes_turns(&self, list: usize) -> bool {
+        self.turns[list] > 0 || list > 0 && self.turns[list - 1] > 0
+    }
+
     /// The list of a class's packets with payload, which are what is trimmed.
     #[must_use]
     pub fn packets(&self, class: Class) -> usize {
@@ -183,7 +189,24 @@ impl Classes {
         self.bytes[list] += u64::from(bytes);
         self.waiting += 1;
         self.waiting_bytes += u64::from(bytes);
-        let limit = lists.limit(class);
+        self.marks(lists.limit(class), list)
+    }
+
+    /// As a push into an empty queue, and a [take](Classes::take) of the same packet at once.
+    #[inline]
+    pub fn pass(&mut self, lists: &Lists, (class, list): (Class, usize), bytes: u32) -> bool {
+        debug_assert!(self.is_empty());
+        self.packets[list] += 1;
+        self.bytes[list] += u64::from(bytes);
+        if lists.takes_turns(list) {
+            self.turn = 0;
+        }
+        self.marks(lists.limit(class), list)
+    }
+
+    /// Whether a packet of a class is to be marked that has just joined a list.
+    #[inline]
+    fn marks(&self, limit: &Limit, list: usize) -> bool {
         limit.mark_above.is_some_and(|most| match limit.count {
             Count::Packets => u64::from(self.packets[list]) > most,
             Count::Bytes => self.bytes[list] > most,
@@ -385,6 +408,34 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn to_pass_an_empty_queue_is_to_join_and_to_go(
+            steps in prop::collection::vec((0u8..2, 1u32..2000, 0u8..4), 1..200),
+        ) {
+            let limits = || [limit(3, trims(2)), limit(3, Full::Drop)];
+            let (mut one, mut other) = (Bench::new(limits()), Bench::new(limits()));
+            for (class, bytes, what) in steps {
+                if what == 0 {
+                    prop_assert_eq!(one.go(), other.go());
+                } else if one.queue.is_empty() {
+                    let room = other.queue.room(&other.lists, Class(class), bytes);
+                    let Room::Fits(list) = room else { continue };
+                    let place = (Class(class), list);
+                    let passes = other.queue.pass(&other.lists, place, bytes);
+                    other.queue.release(list, bytes);
+                    let id = one.pool.insert(bytes);
+                    let joins = one.queue.push(&one.lists, place, &mut one.pool, (id, bytes));
+                    prop_assert_eq!(one.go(), Some((list, bytes)));
+                    prop_assert_eq!(passes, joins);
+                } else {
+                    prop_assert_eq!(one.come(class, bytes), other.come(class, bytes));
+                }
+                prop_assert_eq!(one.queue.turn, other.queue.turn);
+                prop_assert_eq!(one.queue.bytes, other.queue.bytes);
+                prop_assert_eq!(one.queue.packets, other.queue.packets);
+            }
+        }
+
         /// Against a model: what waits, sorted by class; FIFO within.
         #[test]
         fn priority_is_never_inverted_and_nothing_is_lost(

@@ -28,9 +28,10 @@ impl<T: Tap> World<'_, '_, T> {
         let Some(rotors) = self.rotors() else { return };
         rotors.begin_slice(now);
         for host in 0..edge.hosts().count() {
-            let hosts = self.hosts.as_mut();
-            if hosts.is_some_and(|hosts| hosts.serve(now, host, &mut self.queue, edge)) {
-                self.serve_bulk(now, host, edge);
+            let Some(hosts) = &mut self.hosts else { return };
+            match hosts.serve(now, host, &mut self.queue, edge) {
+                true => self.serve_bulk(now, host, edge),
+                false => hosts.have_met(host, &mut self.queue),
             }
         }
     }

@@ -38,7 +38,9 @@ struct Nic {
     waiting: [VecDeque<PacketId>; 3],
     /// When the NIC is done with what it has taken.
     free_at: Time,
-    /// It will be looked at then.
+    /// It has taken something, and nobody has looked since it was done with that.
+    is_busy: bool,
+    /// It will be looked at then: something waits, or bulk may.
     is_awaited: bool,
     /// When it is looked at for bulk, [`Time::MAX`] if it is not.
     bulk_at: Time,
@@ -49,6 +51,7 @@ impl Nic {
         Nic {
             waiting: Default::default(),
             free_at: Time::ZERO,
+            is_busy: false,
             is_awaited: false,
             bulk_at: Time::MAX,
         }
@@ -192,8 +195,24 @@ impl Hosts {
         });
         let nic = &mut self.nics[way.host as usize];
         nic.waiting[priority as usize].push_back(id);
-        if !nic.is_awaited {
+        if nic.is_awaited {
+            return;
+        }
+        let free_at = nic.free_at;
+        let is_free = free_at < now || free_at == now && queue.is_past_nic(now, way.host);
+        if !nic.is_busy || is_free {
             self.serve(now, way.host, queue, edge);
+        } else {
+            self.look_when_free(way.host, queue);
+        }
+    }
+
+    /// The NIC of a host is looked at when it is done with what it has taken.
+    fn look_when_free(&mut self, host: u32, queue: &mut WakeQueue) {
+        let nic = &mut self.nics[host as usize];
+        if !nic.is_awaited {
+            nic.is_awaited = true;
+            queue.push_nic(nic.free_at, host);
         }
     }
 
@@ -209,7 +228,7 @@ impl Hosts {
         if nic.free_at > now {
             return false;
         }
-        nic.is_awaited = false;
+        (nic.is_awaited, nic.is_busy) = (false, false);
         let first = nic.waiting.iter_mut().find_map(VecDeque::pop_front);
         if let Some(id) = first {
             self.transmit(now, host, id, queue, edge);
@@ -228,8 +247,24 @@ impl Hosts {
     ) {
         let nic = &mut self.nics[host as usize];
         nic.free_at = edge.send(now, host, self.parcels.get(id).bytes, id);
-        nic.is_awaited = true;
-        queue.push_nic(nic.free_at, host);
+        (nic.is_awaited, nic.is_busy) = (false, true);
+        let more = nic.waiting.iter().any(|waiting| !waiting.is_empty());
+        if more || self.may_have_bulk(host) {
+            self.look_when_free(host, queue);
+        }
+    }
+
+    /// Whether a host may have bulk to send before racks meet again.
+    fn may_have_bulk(&self, host: u32) -> bool {
+        let rotors = self.rotors.as_ref();
+        rotors.is_some_and(|rotors| rotors.fleet.next_time(host) < u64::MAX)
+    }
+
+    /// Racks have met: the NIC of a host, which is busy, is looked at for bulk when it is done.
+    pub(crate) fn have_met(&mut self, host: u32, queue: &mut WakeQueue) {
+        if self.may_have_bulk(host) {
+            self.look_when_free(host, queue);
+        }
     }
 
     /// The NIC of a host, which is idle, is looked at again when it may have bulk to send.

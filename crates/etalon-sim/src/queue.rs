@@ -90,6 +90,13 @@ pub(crate) struct WakeQueue {
     nics: Option<Box<Calendar>>,
     /// Time of the first of all.
     next: Time,
+    /// What was taken last, where NICs are waited for.
+    taken: u128,
+}
+
+/// A wake at a time, in the order in which they come.
+fn key_at(time: Time, wake: Wake) -> u128 {
+    u128::from(time.0) << u64::BITS | u128::from(wake.key())
 }
 
 impl WakeQueue {
@@ -103,7 +110,14 @@ impl WakeQueue {
             heap: BinaryHeap::new(),
             nics: nics.map(calendar),
             next: Time::MAX,
+            taken: 0,
         }
+    }
+
+    /// Whether the wake of a host's NIC that was due `now` has had its turn, if there was one.
+    #[inline]
+    pub(crate) fn is_past_nic(&self, now: Time, host: u32) -> bool {
+        self.taken >= key_at(now, Wake::Nic(host))
     }
 
     /// The NIC of a host will be done: as a push of [`Wake::Nic`].
@@ -122,8 +136,7 @@ impl WakeQueue {
     #[inline]
     pub(crate) fn push(&mut self, time: Time, wake: Wake) {
         self.next = self.next.min(time);
-        let key = u128::from(time.0) << u64::BITS | u128::from(wake.key());
-        self.heap.push(Reverse(key));
+        self.heap.push(Reverse(key_at(time, wake)));
     }
 
     /// When the first is due, [`Time::MAX`] if there is none.
@@ -164,8 +177,8 @@ impl WakeQueue {
     #[inline(never)] // runs of TCP alone have none
     fn take_among_nics(&mut self) -> Option<Wake> {
         let nics = self.nics.as_mut()?;
-        let nic = nics.first().map(|host| Wake::Nic(host).key());
-        let nic = nic.map(|key| u128::from(nics.next().0) << u64::BITS | u128::from(key));
+        let nic = nics.first();
+        let nic = nic.map(|host| key_at(nics.next(), Wake::Nic(host)));
         let first = self.heap.peek().map(|first| first.0);
         let key = match (nic, first) {
             (Some(nic), first) if first.is_none_or(|first| nic <= first) => {
@@ -175,6 +188,7 @@ impl WakeQueue {
             _ => self.heap.pop()?.0,
         };
         let next_nic = nics.next();
+        self.taken = key;
         self.next = self.first_of_heap().min(next_nic);
         Some(Wake::of(key as u64))
     }

@@ -2,6 +2,7 @@
 //! What the clock brings: slices, days of circuit switches, failures.
 
 use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use etalon_route::Ways;
@@ -331,7 +332,11 @@ impl<H: Copy> Circuits<H> {
             let len = waiting.len();
             self.lose(now, id, queue, len, reason, sink, probe);
         }
-        for id in self.wires.cut(number) {
+        let is_over = |&(_, id): &(Time, u32)| self.pool.get(id).over == number;
+        let mut on_wire: Vec<_> = self.coming.all().filter(is_over).collect();
+        on_wire.sort_unstable();
+        for (_, id) in on_wire {
+            self.coming.remove(id);
             let len = self.ports[number as usize].waiting.len();
             self.lose(now, id, queue, len, reason, sink, probe);
         }

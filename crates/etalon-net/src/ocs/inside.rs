@@ -4,7 +4,7 @@
 use etalon_queues::{Classes, PacketId};
 use etalon_scenario::{Class, HostId};
 use etalon_switch::{DropReason, Packet, Pair, QueueId, Transmission};
-use etalon_units::{Serializer, Time};
+use etalon_units::{Serializer, Span, Time};
 
 /// No slice yet.
 pub(super) const NO_SLICE: u32 = u32::MAX;
@@ -16,6 +16,8 @@ pub(super) struct Inside<H> {
     pub(super) entered: Time,
     /// The slice in which it came to its first ToR switch.
     pub(super) slice: u32,
+    /// The port that it passes, or passed last.
+    pub(super) over: u32,
     /// The node that it reaches next.
     pub(super) to: u16,
     pub(super) label: u16,
@@ -83,11 +85,14 @@ impl Kind {
 pub(super) struct Port {
     pub(super) queue: QueueId,
     pub(super) link: Serializer,
-    /// Which wire is behind the link.
-    pub(super) wire: u8,
+    /// The delay behind the link.
+    pub(super) delay: Span,
+    /// Whose packets come out first of those that come out at one instant: those of the least.
+    pub(super) rank: u32,
     /// How many things that it needs have failed.
     pub(super) down: u8,
     pub(super) waiting: Classes,
+    /// What it transmits; or has transmitted, until somebody [looks](super::Circuits::is_busy).
     pub(super) sending: Option<Sending>,
     /// Bytes that were transmitted, or are: where telemetry is wanted.
     pub(super) sent: u64,
@@ -104,14 +109,18 @@ pub(super) struct Sending {
     pub(super) list: Option<u8>,
     /// Why it will not arrive.
     pub(super) lost: Option<DropReason>,
+    /// It goes onto its wire, or is lost, when its transmission ends. If not, it is on its way already.
+    pub(super) later: bool,
 }
 
 impl Port {
-    pub(super) fn new(queue: QueueId, link: Serializer, wire: u8) -> Port {
+    /// A port that is idle.
+    pub(super) fn new(queue: QueueId, link: Serializer, delay: Span) -> Port {
         Port {
             queue,
             link,
-            wire,
+            delay,
+            rank: 0,
             down: 0,
             waiting: Classes::new(),
             sending: None,

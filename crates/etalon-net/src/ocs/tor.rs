@@ -9,7 +9,7 @@ use etalon_units::Time;
 
 use super::Circuits;
 use super::changes::Change;
-use super::inside::{Kind, NO_SLICE, NOBODY, Pool, Sending};
+use super::inside::{Circuit, Kind, NO_SLICE, NOBODY, Pool, Sending};
 
 /// A queue: of a port, or of what waits at a node for a circuit to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,10 +105,94 @@ impl<H: Copy> Circuits<H> {
             let (queue, reason) = (port.queue, DropReason::LinkDown);
             return self.lose(now, id, queue, 0, reason, sink, probe);
         }
-        let rules = self.kinds[number as usize].rules();
-        if self.join(now, Place::Port(number), rules, id, sink, probe) {
+        let kind = self.kinds[number as usize];
+        let is_busy = self.is_busy(now, number);
+        if !is_busy && self.pass(now, (number, kind), id, sink, probe) {
+            return;
+        }
+        if self.join(now, Place::Port(number), kind.rules(), id, sink, probe) {
             self.serve(now, number, sink, probe);
         }
+    }
+
+    /// Whether a port is still transmitting. What it has transmitted counts no more in its queue.
+    #[inline]
+    pub(super) fn is_busy(&mut self, now: Time, number: u32) -> bool {
+        let port = &mut self.ports[number as usize];
+        let Some(sending) = &port.sending else {
+            return false;
+        };
+        let end = port.link.free_at();
+        let is_done = end < now || end == now && number < self.done_below;
+        if sending.later || !is_done {
+            return true;
+        }
+        if let Some(list) = sending.list {
+            port.waiting.release(list.into(), sending.bytes);
+        }
+        port.sending = None;
+        false
+    }
+
+    /// A packet goes through the queue of an idle port without a stay, if it can. Returns whether it did.
+    #[inline]
+    fn pass<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        (number, kind): (u32, Kind),
+        id: PacketId,
+        sink: &mut S,
+        probe: &mut P,
+    ) -> bool {
+        let port = &self.ports[number as usize];
+        let inside = self.pool.get(id);
+        let (class, bytes) = (inside.class, inside.packet.bytes);
+        let lists = &self.rules[kind.rules()];
+        let room = port.waiting.room(lists, class, bytes);
+        let (true, Room::Fits(list)) = (port.waiting.is_empty(), room) else {
+            return false;
+        };
+        let mut over = None;
+        if let Kind::Up { node, uplink } = kind {
+            let circuit = self.circuits[self.circuit(node, uplink)];
+            if circuit.peer == NOBODY || self.is_waited_for(node, circuit.peer) {
+                return false;
+            }
+            let far = self.circuit(circuit.peer, uplink);
+            if !self.may_send(now, number, (&circuit, far), bytes) {
+                return false;
+            }
+            over = Some((circuit, far));
+        }
+        let lists = &self.rules[kind.rules()];
+        let port = &mut self.ports[number as usize];
+        let marks = port.waiting.pass(lists, (class, list), bytes);
+        let (queue, left) = (port.queue, port.waiting.bytes());
+        let inside = self.pool.get_mut(id);
+        let is_marked = marks && inside.ect && !inside.trimmed;
+        inside.ce |= is_marked;
+        inside.last = queue;
+        let (pair, handle) = (inside.pair(), inside.packet.handle);
+        tell::joined(now, (pair, queue), (1, bytes), is_marked, probe);
+        probe.on(now, dequeued(pair, queue, (0, bytes)));
+        let port = &mut self.ports[number as usize];
+        sink.dequeued(now, handle, port.transmission(left));
+        if S::STAMPS {
+            port.sent += u64::from(bytes);
+        }
+        let end = port.link.transmit(now, bytes);
+        self.start(now, end, (number, Some(list as u8)), id, over);
+        true
+    }
+
+    /// Whether packets wait at a node for a circuit to a next one.
+    #[inline]
+    fn is_waited_for(&mut self, node: u16, next: u16) -> bool {
+        if self.voqs.are_none() {
+            return false;
+        }
+        let voq = self.voqs.find(node, next);
+        voq.is_some_and(|voq| !self.voqs.get_mut(voq).is_empty())
     }
 
     /// A packet waits at a node for a circuit to the next.
@@ -245,17 +329,17 @@ impl<H: Copy> Circuits<H> {
         probe: &mut P,
     ) {
         let port = &self.ports[number as usize];
-        if port.sending.is_some() || port.down > 0 {
+        if port.down > 0 || port.waiting.is_empty() && self.voqs.are_none() {
             return;
         }
-        if port.waiting.is_empty() && self.voqs.are_none() {
-            return;
+        if self.is_busy(now, number) {
+            return self.look_when_free(number);
         }
         let kind = self.kinds[number as usize];
         let Kind::Up { node, uplink } = kind else {
-            let own = port.waiting.next(&self.rules[kind.rules()]);
-            if let Some(next) = own {
-                self.transmit(now, number, Place::Port(number), next, sink, probe);
+            let lists = &self.rules[kind.rules()];
+            if let Some(next) = self.ports[number as usize].waiting.next(lists) {
+                self.transmit(now, number, (Place::Port(number), None), next, sink, probe);
             }
             return;
         };
@@ -267,25 +351,38 @@ impl<H: Copy> Circuits<H> {
             return;
         };
         let far = self.circuit(circuit.peer, uplink);
+        let bytes = self.pool.get(next.1).packet.bytes;
+        if self.may_send(now, number, (&circuit, far), bytes) {
+            let from = (place, Some((circuit, far)));
+            self.transmit(now, number, from, next, sink, probe);
+        }
+    }
+
+    /// A port that is busy is looked at when it is free.
+    fn look_when_free(&mut self, number: u32) {
+        if !self.calendar.is_at_work(number) {
+            let end = self.ports[number as usize].link.free_at();
+            self.calendar.push(end, number);
+        }
+    }
+
+    /// Whether a port may send a packet of so many bytes over its circuit now, at whose far end is `far`.
+    #[inline]
+    fn may_send(
+        &mut self,
+        now: Time,
+        number: u32,
+        (circuit, far): (&Circuit, usize),
+        bytes: u32,
+    ) -> bool {
         if self.config.late == Late::Completes && self.is_awaited(now, number, far) {
-            return;
+            return false;
         }
-        let inside = self.pool.get_mut(next.1);
-        if circuit.last < Time::MAX {
-            let link = &self.ports[number as usize].link;
-            if link.clone().transmit(now, inside.packet.bytes) > circuit.last {
-                return;
-            }
+        if circuit.last == Time::MAX {
+            return true;
         }
-        inside.to = circuit.peer;
-        let end = self.transmit(now, number, place, next, sink, probe);
-        self.receives_until[far] = end;
-        let is_cut = end > circuit.until && self.config.late == Late::Lost;
-        if now < circuit.from || is_cut {
-            if let Some(sending) = &mut self.ports[number as usize].sending {
-                sending.lost = Some(DropReason::Dark);
-            }
-        }
+        let link = &self.ports[number as usize].link;
+        link.clone().transmit(now, bytes) <= circuit.last
     }
 
     /// Whether the far end of a port's circuit is busy with what came late, until when the port waits. It asks once to be served then.
@@ -298,17 +395,17 @@ impl<H: Copy> Circuits<H> {
         busy > now
     }
 
-    /// A port starts to transmit a packet. Returns when it will be done.
+    /// A port starts to transmit a packet of a queue, over a circuit if it is an uplink.
     #[inline]
     fn transmit<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
         number: u32,
-        place: Place,
+        (place, over): (Place, Option<(Circuit, usize)>),
         (list, id): (usize, PacketId),
         sink: &mut S,
         probe: &mut P,
-    ) -> Time {
+    ) {
         let rules = self.kinds[number as usize].rules();
         let ((waiting, queue), pool, lists) = self.with_packets(place);
         let inside = pool.get_mut(id);
@@ -333,24 +430,68 @@ impl<H: Copy> Circuits<H> {
         if S::STAMPS {
             port.sent += u64::from(bytes);
         }
-        port.sending = Some(Sending {
-            id,
-            bytes,
-            list: is_own.then_some(list as u8),
-            lost: None,
-        });
+        let own = is_own.then_some(list as u8);
+        self.start(now, end, (number, own), id, over);
+        let port = &self.ports[number as usize];
         if self.tells && !is_own {
-            let (queue, until) = (port.queue, end);
             let scheduled = Event::Scheduled {
                 pair,
-                queue,
+                queue: port.queue,
                 bytes,
-                until,
+                until: end,
             };
             probe.on(now, scheduled);
         }
-        self.calendar.push(end, number);
-        end
+        let more = !port.waiting.is_empty();
+        let peer = over.map_or(NOBODY, |(circuit, _)| circuit.peer);
+        if let Kind::Up { node, .. } = self.kinds[number as usize] {
+            if more || self.is_waited_for(node, peer) {
+                self.look_when_free(number);
+            }
+        } else if more {
+            self.look_when_free(number);
+        }
+    }
+
+    /// The transmission of a packet starts, which counts in a list of its port's queue, or in none, and ends at `end`.
+    #[inline]
+    fn start(
+        &mut self,
+        now: Time,
+        end: Time,
+        (number, list): (u32, Option<u8>),
+        id: PacketId,
+        over: Option<(Circuit, usize)>,
+    ) {
+        let inside = self.pool.get_mut(id);
+        inside.over = number;
+        let bytes = inside.packet.bytes;
+        let mut lost = None;
+        if let Some((circuit, far)) = over {
+            inside.to = circuit.peer;
+            let is_cut = match self.config.late {
+                Late::Lost => end > circuit.until,
+                Late::Completes => {
+                    self.receives_until[far] = end;
+                    false
+                }
+            };
+            lost = (is_cut || now < circuit.from).then_some(DropReason::Dark);
+        }
+        let later = lost.is_some() || self.can_fail;
+        let port = &mut self.ports[number as usize];
+        port.sending = Some(Sending {
+            id,
+            bytes,
+            list,
+            lost,
+            later,
+        });
+        if later {
+            self.calendar.push(end, number);
+        } else {
+            self.coming.push_ranked(end + port.delay, port.rank, id);
+        }
     }
 
     /// A port is done with a packet.
@@ -369,7 +510,11 @@ impl<H: Copy> Circuits<H> {
         if let Some(list) = sending.list {
             port.waiting.release(list.into(), sending.bytes);
         }
-        let (wire, queue, len) = (port.wire, port.queue, port.waiting.len());
+        if !sending.later {
+            return self.serve(now, number, sink, probe);
+        }
+        let (arrives, rank) = (now + port.delay, port.rank);
+        let (queue, len) = (port.queue, port.waiting.len());
         let kind = self.kinds[number as usize];
         let mut lost = sending.lost;
         if let (Kind::Up { uplink, .. }, false) = (kind, self.failed.is_empty()) {
@@ -379,7 +524,7 @@ impl<H: Copy> Circuits<H> {
             }
         }
         match lost {
-            None => self.wires.push(now, wire, sending.id, number),
+            None => self.coming.push_ranked(arrives, rank, sending.id),
             Some(DropReason::Dark) if self.comes_back(sending.id) => {
                 let place = Place::Port(number);
                 self.send_back(now, place, sending.id, DropReason::Dark, sink, probe);
@@ -394,12 +539,11 @@ impl<H: Copy> Circuits<H> {
     pub(super) fn arrive<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        number: u32,
         id: PacketId,
         sink: &mut S,
         probe: &mut P,
     ) {
-        match self.kinds[number as usize] {
+        match self.kinds[self.pool.get(id).over as usize] {
             Kind::ToHost => self.leave(now, id, sink, probe),
             Kind::Up { .. } => {
                 let inside = self.pool.get_mut(id);
