@@ -237,6 +237,12 @@ impl Line {
         was_empty
     }
 
+    /// Whether there is no packet.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.first == NONE
+    }
+
     /// The first packet, which there must be, and what is known of the one behind it.
     #[inline]
     pub fn pop<'a, T>(&mut self, pool: &'a Pool<T>) -> (PacketId, Option<&'a T>) {

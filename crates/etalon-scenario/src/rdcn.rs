@@ -4,10 +4,13 @@
 use alloc::vec::Vec;
 use core::iter;
 
-use etalon_units::{Rate, Span};
+use etalon_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{Bottlenecks, Hosts, NetworkKind, Notify, Pair, PlaneFacts, ScenarioError, Schedule};
+use crate::{
+    Bottlenecks, CircuitFailure, Hosts, NetworkKind, Notify, Pair, Part, PlaneFacts, ScenarioError,
+    Schedule,
+};
 
 /// The names of the planes of a reconfigurable network, by number: the packet network, and kinds of circuits.
 pub(crate) const PLANES: [&str; 16] = [
@@ -59,6 +62,13 @@ pub struct Rdcn {
     /// Hosts are told which network leads to which rack, if set.
     #[serde(default)]
     pub notify: Option<Notify>,
+    /// What fails, for a time. The number of an uplink is that of its plane: 0 is the packet network's.
+    #[serde(default)]
+    pub failures: Vec<CircuitFailure>,
+    /// How long ToR switches take to learn that something has failed or returned. The packet network serves pairs of which they know that
+    /// no circuit can join them.
+    #[serde(default, rename = "reroute_ns")]
+    pub reroute: Span,
 }
 
 impl Rdcn {
@@ -82,7 +92,42 @@ impl Rdcn {
             ece_in_advance: None,
             ack_bypass: None,
             notify: None,
+            failures: Vec::new(),
+            reroute: Span::ZERO,
         }
+    }
+
+    /// What is wrong with its failures, among so many racks, and with which.
+    pub(crate) fn wrong_failure(&self, racks: u16) -> Option<(usize, &'static str)> {
+        let has_plane = |plane: u8| match plane {
+            0 => self.packet.is_some(),
+            plane => usize::from(plane) <= self.circuits.len(),
+        };
+        let failures = self.failures.iter().enumerate();
+        let mut wrong = failures.filter_map(|(index, failure)| {
+            let exists = match failure.part {
+                Part::Link(rack, plane)
+                | Part::Sender(rack, plane)
+                | Part::Receiver(rack, plane) => rack < racks && has_plane(plane),
+                Part::Rack(rack) => rack < racks,
+                Part::Switch(plane) => has_plane(plane),
+            };
+            let of_packet_network = matches!(
+                failure.part,
+                Part::Link(_, 0) | Part::Sender(_, 0) | Part::Receiver(_, 0) | Part::Switch(0)
+            );
+            let why = if !exists {
+                "there is no such part"
+            } else if failure.from >= failure.to.unwrap_or(Time::MAX) {
+                "it must begin before it ends"
+            } else if of_packet_network && failure.locks_after.is_some() {
+                "the packet network has no circuits that could lock late"
+            } else {
+                return None;
+            };
+            Some((index, why))
+        });
+        wrong.next()
     }
 }
 

@@ -63,6 +63,13 @@ pub enum ConfigError {
         /// The pair.
         pair: Pair,
     },
+    /// A failure of nothing, or of no time.
+    Failure {
+        /// Which, from 0 on.
+        index: usize,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// A network of circuits has no tables: the reason.
     Tables(String),
 }
@@ -114,6 +121,7 @@ impl fmt::Display for ConfigError {
                 "two VOQ capacities are given for the pair {} -> {}",
                 pair.src, pair.dst
             ),
+            ConfigError::Failure { index, why } => write!(f, "failure {index}: {why}"),
             ConfigError::Tables(reason) => f.write_str(reason),
         }
     }
@@ -161,6 +169,9 @@ impl Rdcn {
             if big < packets {
                 return Err(ConfigError::BigIsSmaller { packets, big });
             }
+        }
+        if let Some((index, why)) = self.wrong_failure(racks) {
+            return Err(ConfigError::Failure { index, why });
         }
         for &PairVoq { pair, packets } in &self.voq.pairs {
             if pair.src >= racks || pair.dst >= racks {

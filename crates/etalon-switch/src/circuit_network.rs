@@ -211,6 +211,17 @@ impl CircuitFabric {
         self.free_at[usize::from(number - *rack + pair.src)] = end;
     }
 
+    /// What ends at a port.
+    pub(crate) fn receiver(&mut self, port: u16) -> &mut Link {
+        &mut self.ports[usize::from(port)].link
+    }
+
+    /// The transmitter at a port starts nothing before `time`.
+    pub(crate) fn rest_until(&mut self, port: u16, time: Time) {
+        let free_at = &mut self.free_at[usize::from(port)];
+        *free_at = time.max(*free_at);
+    }
+
     /// The link that ends at a port, and the plane that it is on.
     #[inline]
     pub(crate) fn link(&mut self, port: u16) -> (&mut Link, Plane) {

@@ -17,6 +17,7 @@ mod core;
 mod entry;
 mod event_queue;
 mod executor;
+mod faults;
 mod link;
 mod packet;
 mod packet_network;

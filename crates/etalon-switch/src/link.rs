@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A store-and-forward link: a transmitter, and the packets on the way to the far end.
 
+use alloc::vec::Vec;
+
 use etalon_queues::{Line, PacketId};
 use etalon_units::{Rate, Serializer, Span, Time};
 
 use crate::entry::Pool;
 use crate::event_queue::{EventQueue, Kind, Label, Pending, Place, Source};
-use crate::{QueueId, Transmission};
+use crate::{Packet, QueueId, Transmission};
 
 /// A link. It has two kinds of events: its transmitter is to be served, and a packet reaches the far end.
 #[derive(Debug)]
@@ -152,6 +154,42 @@ impl Link {
             self.schedule(event_queue);
         }
         end
+    }
+
+    /// The transmitter starts nothing more before `time`, also if it was asked to.
+    pub(crate) fn rest_until(&mut self, time: Time, event_queue: &mut EventQueue) {
+        self.transmitter.rest_until(time);
+        if self.serve != Pending::NONE {
+            let free_at = self.free_at();
+            self.serve_at(event_queue, free_at);
+        }
+    }
+
+    /// Takes those packets off that are in transmission or on the way, and lost.
+    pub(crate) fn cut<H: Copy>(
+        &mut self,
+        pool: &mut Pool<H>,
+        event_queue: &mut EventQueue,
+        is_lost: impl Fn(&Packet<H>) -> bool,
+    ) -> Vec<PacketId> {
+        let mut lost = Vec::new();
+        let mut kept = Line::new();
+        self.arrives = Pending::NONE;
+        while !self.on_the_way.is_empty() {
+            let (id, _) = self.on_the_way.pop(pool);
+            let entry = pool.get(id);
+            if is_lost(&entry.packet) {
+                lost.push(id);
+                continue;
+            }
+            let arrives = entry.arrives;
+            if kept.push(pool, id) {
+                self.arrives = arrives;
+            }
+        }
+        self.on_the_way = kept;
+        self.schedule(event_queue);
+        lost
     }
 
     /// Takes the first packet from the far end, which it has reached.

@@ -15,13 +15,14 @@ impl<H: Copy> Switch<H> {
     /// sleeps. Until it is awake, what the switch says of a pair's circuit, gate and capacity is not kept up to date.
     ///
     /// Nothing changes where more than the pair itself is concerned: where others hear of its days by ECE or notification, where
-    /// all pairs wait through all nights, and where circuits are asked for.
+    /// all pairs wait through all nights, where circuits are asked for, and where something fails.
     pub fn let_idle_pairs_sleep(&mut self, watched: Pair) {
         let rules = Rules::new(&self.config);
         if self.changes.is_none()
             && rules.announced.is_none()
             && rules.told.is_none()
             && !rules.dark_nights
+            && self.faults.is_none()
         {
             self.executor.sleep();
             self.executor.wake(watched, &rules);

@@ -12,6 +12,7 @@ use crate::{DropReason, Event, Pair, Plane, Probe, QueueId, Sink, Switch};
 impl<H: Copy> Switch<H> {
     /// All transitions of the schedule at this instant: nothing comes between them.
     pub(crate) fn act<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
+        self.suffer(now, sink, probe);
         let mut steps = core::mem::take(&mut self.due);
         if let Some(changes) = &mut self.changes {
             steps.clear();
@@ -51,12 +52,14 @@ impl<H: Copy> Switch<H> {
         }
     }
 
-    /// When the schedule has its next step.
+    /// When the schedule has its next step, or something fails or returns.
     pub(crate) fn next_step(&self) -> Time {
-        match &self.changes {
+        let next = match &self.changes {
             Some(changes) => changes.next_time(),
             None => self.executor.next_time(),
-        }
+        };
+        let faults = self.faults.as_ref();
+        faults.map_or(next, |faults| next.min(faults.next_time()))
     }
 
     /// Sets the event for the schedule's next step.
@@ -116,6 +119,14 @@ impl<H: Copy> Switch<H> {
         sink: &mut S,
         probe: &mut P,
     ) {
+        let suffered;
+        let steps = match self.faults {
+            None => steps,
+            Some(_) => {
+                suffered = self.as_faults_have_it(now, steps);
+                &suffered
+            }
+        };
         for &step in steps {
             self.step(now, step, sink, probe);
         }

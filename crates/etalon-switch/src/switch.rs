@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The switch: its public face, and the order in which things happen.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use etalon_queues::PacketId;
@@ -12,6 +13,7 @@ use crate::core::Core;
 use crate::entry::{Entry, Pool};
 use crate::event_queue::{Due, EventQueue, Kind, Pending};
 use crate::executor::Executor;
+use crate::faults::Faults;
 use crate::packet_network::PacketFabric;
 use crate::rules::{Rules, Signal, Step};
 use crate::voq::{Server, Voqs};
@@ -41,8 +43,12 @@ use crate::{
 /// the night between; the circuit still goes down for it, unless the night has no length. With [`Night::All`](crate::Night)
 /// the packet network serves nobody in any night.
 ///
+/// # Failures
+/// What is in transmission or on the way over a link that fails is lost; what waits stays in its VOQ. A link starts nothing while it is
+/// down, nor, if it locks late, for that time after its circuit came up. A failure covers its start and not its end.
+///
 /// # Order
-/// What is due at one instant happens in a fixed order: transitions of the schedule (days that end and all that ends
+/// What is due at one instant happens in a fixed order: failures, transitions of the schedule (days that end and all that ends
 /// with them, then days that start), packets that leave over circuits, packets that leave over the packet network,
 /// circuits, downlinks and uplinks that can take their next packet, packets that reach the packet switch; within each
 /// by rack, and circuits of one kind before those of the next. So a day covers its start and not its end, and a place in an internal queue that becomes free at an instant
@@ -62,6 +68,8 @@ pub struct Switch<H> {
     delays: Delays,
     /// There may be pairs that sleep.
     pub(crate) has_sleepers: bool,
+    /// What fails, if anything does.
+    pub(crate) faults: Option<Box<Faults>>,
 }
 
 /// What came of doing what comes first.
@@ -156,6 +164,7 @@ impl<H: Copy> Switch<H> {
             racks,
             delays: Delays::of(config),
             has_sleepers: false,
+            faults: Faults::of(config),
         };
         switch.await_step();
         Ok(switch)

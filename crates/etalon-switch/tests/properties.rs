@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use common::*;
+use etalon_scenario::{CircuitFailure, Part};
 use etalon_switch::*;
 use etalon_units::{Rate, Span, Time};
 use proptest::prelude::*;
@@ -120,6 +121,49 @@ fn case() -> impl Strategy<Value = Case> {
         })
 }
 
+/// The same with up to four parts that fail, or lock late.
+fn case_with_failures() -> impl Strategy<Value = Case> {
+    let part = (0..5u8, 0..RACKS, 0..3u8);
+    let to = proptest::option::of(1..30_000u64);
+    let failure = (part, 0..40_000u64, to, proptest::option::of(1..5_000u64));
+    (
+        case(),
+        proptest::collection::vec(failure, 1..5),
+        0..10_000u64,
+    )
+        .prop_map(|(mut case, failures, reroute)| {
+            let has_packet = case.config.packet.is_some();
+            let failure = |((kind, rack, plane), from, to, late): (
+                (u8, _, u8),
+                u64,
+                Option<u64>,
+                Option<u64>,
+            )| {
+                let plane = if has_packet && late.is_none() {
+                    plane
+                } else {
+                    plane.max(1)
+                };
+                let part = match kind {
+                    0 => Part::Link(rack, plane),
+                    1 => Part::Sender(rack, plane),
+                    2 => Part::Receiver(rack, plane),
+                    3 => Part::Rack(rack),
+                    _ => Part::Switch(plane),
+                };
+                CircuitFailure {
+                    part,
+                    from: Time(from),
+                    to: to.map(|length| Time(from + length)),
+                    locks_after: late.map(Span),
+                }
+            };
+            case.config.failures = failures.into_iter().map(failure).collect();
+            case.config.reroute = Span(reroute);
+            case
+        })
+}
+
 /// The length of packet `handle`: tells packets apart where only their length is known.
 fn bytes(handle: u32) -> u32 {
     200 + handle
@@ -156,6 +200,45 @@ proptest! {
         handles.dedup();
         prop_assert_eq!(handles.len() as u64, out);
         prop_assert_eq!(out + bench.switch.queued(), case.arrivals.len() as u64);
+    }
+
+    #[test]
+    fn nothing_crosses_what_is_down_and_each_packet_comes_out_once(case in case_with_failures()) {
+        let bench = run(&case)?;
+        let mut handles: Vec<u32> = bench.deliveries().iter().map(|d| d.1.0).collect();
+        handles.extend(bench.discards().iter().map(|d| d.1.0));
+        let out = handles.len() as u64;
+        handles.sort_unstable();
+        handles.dedup();
+        prop_assert_eq!(handles.len() as u64, out);
+        prop_assert_eq!(out + bench.switch.queued(), case.arrivals.len() as u64);
+        let failures = || case.config.failures.iter().filter(|f| f.locks_after.is_none());
+        let is_down = |time: u64, hit: &dyn Fn(Part) -> bool| {
+            let covers = |f: &CircuitFailure| f.from.0 <= time && f.to.is_none_or(|to| time < to.0);
+            failures().any(|f| hit(f.part) && covers(f))
+        };
+        let mut left = BTreeMap::new();
+        for (time, out) in bench.pick(Some) {
+            match out {
+                Out::Event(Event::Dequeue { pair, bytes, plane, .. }) => {
+                    left.insert(bytes, time);
+                    prop_assert!(!is_down(time, &|part| part.stops_sending(pair.src, plane.0)));
+                    let is_circuit = plane != Plane::PACKET;
+                    prop_assert!(!is_circuit || !is_down(time, &|part| part.stops_receiving(pair.dst, plane.0)));
+                }
+                Out::Deliver { handle, pair, plane, .. } => {
+                    prop_assert!(!is_down(time, &|part| part.stops_receiving(pair.dst, plane.0)));
+                    // Over a circuit nothing failed either while it was on its way.
+                    let start = left[&bytes(handle)];
+                    let cuts = |f: &CircuitFailure| {
+                        let hits = f.part.stops_sending(pair.src, plane.0) || f.part.stops_receiving(pair.dst, plane.0);
+                        hits && start < f.from.0 && f.from.0 <= time
+                    };
+                    prop_assert!(plane == Plane::PACKET || !failures().any(cuts));
+                }
+                _ => {}
+            }
+        }
     }
 
     #[test]

@@ -79,6 +79,13 @@ impl Serializer {
         self.free_at
     }
 
+    /// Transmits nothing more before `time`.
+    pub fn rest_until(&mut self, time: Time) {
+        if time > self.free_at {
+            (self.free_at, self.remainder) = (time, 0);
+        }
+    }
+
     /// The rate of the link.
     #[must_use]
     pub const fn rate(&self) -> Rate {

@@ -45,6 +45,7 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
     if isinstance(network, Network):
         wrong = list(plan.schedule.problems(network))
         yield from wrong or _notify(plan, network)
+        yield from () if wrong else _failures(plan, network)
     elif isinstance(network, Ocs):
         yield from _circuit_switches(plan, network)
     elif "schedule" in plan.model_fields_set:
@@ -196,6 +197,18 @@ def _names(plan: Experiment) -> Iterator[PlanError]:
                 value=program.name,
             )
         named |= {file: index for file in files if file not in named}
+
+
+def _failures(plan: Experiment, network: Network) -> Iterator[PlanError]:
+    """Uplinks that fail and are not there."""
+    last = len(plan.circuits)
+    for index, failure in enumerate(network.failure):
+        for name, uplink in failure.uplinks.items():
+            if uplink > last:
+                yield PlanError(
+                    f"there is no uplink or switch {uplink}: 0 is the packet network's, {last} the last kind of circuits'",
+                    key=f"network.failure.{index}.{name}",
+                )
 
 
 def _transports(plan: Experiment) -> Iterator[PlanError]:

@@ -9,10 +9,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 
 from etalon.errors import PlanError
-from etalon.plan.base import Rack, Table
+from etalon.plan.base import Table
 from etalon.plan.network.base import GBPS, Circuits, Jitter, Passage, Racks
+from etalon.plan.network.failure import PartFailure, resolve_failures
 from etalon.plan.network.switched import Layer
-from etalon.units import TIME, Rate, Size, Time, shown
+from etalon.units import TIME, Rate, Size, Time
 
 ETHERNET = 14
 
@@ -126,33 +127,6 @@ class Queues(Table):
     """The queue of class `bulk`."""
 
 
-class OcsFailure(Table):
-    """Something that fails for a time: a link, one end of it, a rack's switch, or a circuit switch."""
-
-    link: tuple[Rack, int] | None = None
-    """A rack and its uplink, both ways."""
-    sender: tuple[Rack, int] | None = None
-    """The end of an uplink that sends."""
-    receiver: tuple[Rack, int] | None = None
-    """The end of an uplink that receives."""
-    rack: Rack | None = None
-    """A ToR switch, with all its uplinks."""
-    switch: Annotated[int, Field(strict=True, ge=0)] | None = None
-    """A circuit switch."""
-    start: Time = Field(alias="from")
-    """When the failure begins."""
-    end: Time | None = Field(default=None, alias="to")
-    """When it recovers; by default never."""
-    locks_after: Time | None = None
-    """Instead of failing, its circuits come up this much later each day."""
-
-    @property
-    def part(self) -> dict[str, Any]:
-        """What fails, as the core takes it; one entry, if it is given once."""
-        parts = ("link", "sender", "receiver", "rack", "switch")
-        return {name: value for name in parts if (value := getattr(self, name)) is not None}
-
-
 def _queues(value: Any) -> Any:
     """One queue's settings for both classes."""
     own = {"packets", "bytes", "unlimited", "ecn_threshold", "trim"}
@@ -190,7 +164,7 @@ class Ocs(Racks):
     """Largest number of hops of a packet; a packet that needs more is lost."""
     reroute: Time = 0
     """How long racks take to reroute when something fails or recovers."""
-    failure: tuple[OcsFailure, ...] = ()
+    failure: tuple[PartFailure, ...] = ()
     """Parts that fail for a time."""
     ack_bypass: Time | None = None
     """Delay from rack to rack of packets without payload, which then wait in no queue: for circuits that lead one way. By
@@ -210,16 +184,7 @@ class Ocs(Racks):
         }
         if self.ack_bypass is not None:
             resolved["ack_bypass_ns"] = self.ack_bypass
-        resolved["failures"] = [
-            {
-                "part": {name: list(part) if isinstance(part, tuple) else part},
-                "from_ns": one.start,
-                "to_ns": one.end,
-                "locks_after_ns": one.locks_after,
-            }
-            for one in self.failure
-            for name, part in one.part.items()
-        ]
+        resolved["failures"] = resolve_failures(self.failure)
         return resolved
 
     def resolve_hosts(self) -> dict[str, Any]:
@@ -256,27 +221,8 @@ class Ocs(Racks):
         for name in ("low", "bulk"):
             queue: ClassQueue = getattr(self.queue, name)
             yield from queue.problems(f"network.queue.{name}", self.mtu)
-        for index, failure in enumerate(self.failure):
-            yield from self._wrong_failure(f"network.failure.{index}", failure)
-
-    def _wrong_failure(self, key: str, failure: OcsFailure) -> Iterator[PlanError]:
-        if len(failure.part) != 1:
-            yield PlanError(
-                "must name exactly one part that fails: link, sender, receiver, rack, or switch",
-                key=key,
-            )
-        if failure.end is not None and failure.end <= failure.start:
-            yield PlanError(
-                f"{shown(TIME.format(failure.end))} must be later than its start at {TIME.format(failure.start)}",
-                key=f"{key}.to",
-                value=failure.end,
-            )
-        for name, part in failure.part.items():
-            rack = part[0] if isinstance(part, tuple) else part if name == "rack" else 0
-            if rack >= self.racks:
-                yield PlanError(
-                    f"there is no rack {rack} (racks 0..{self.racks - 1})", key=f"{key}.{name}"
-                )
+        for index, one in enumerate(self.failure):
+            yield from one.problems(f"network.failure.{index}", self.racks)
 
     def warnings(self, controls: set[str], week: int) -> Iterator[str]:
         """What flows with these congestion controls will not find here."""

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field
 from etalon.errors import PlanError
 from etalon.plan.base import Queue, Rack, Table
 from etalon.plan.network.base import GBPS, Circuits, Hosts, Passage, Racks
+from etalon.plan.network.failure import PartFailure, resolve_failures
 from etalon.units import US, Rate, Time, rounded
 
 
@@ -157,12 +158,23 @@ class Network(Racks):
     they use these defaults, but only if a transport of the plan listens."""
     ack_bypass: Time | None = None
     """If set, segments without payload bypass the switch and take this long."""
+    failure: tuple[PartFailure, ...] = ()
+    """Parts that fail for a time. Uplink 0 is a rack's link to the packet network, uplink 1 its link to the circuit
+    switch, and so on by kind of circuits; switch 0 is the packet network. Packets on a link that fails are lost; packets
+    in VOQs wait."""
+    reroute: Time = 0
+    """How long ToR switches take to learn of a failure or of a recovery. Then the packet network serves the pairs that no
+    circuit can join, also in their days."""
     host: Hosts = Hosts()
 
     def resolve(self) -> dict[str, Any]:
         """The network as the core takes it, but for its circuits, whose kinds the schedule has."""
         voq, resize = self.voq, self.voq.resize
-        return {
+        failures = {
+            "failures": resolve_failures(self.failure),
+            "reroute_ns": self.reroute,
+        }
+        return (failures if self.failure else {}) | {
             "packet": None if self.circuits_only else self.packet.resolve(),
             "night": self.night,
             "voq": {
@@ -196,7 +208,7 @@ class Network(Racks):
         return self.host.passage(there, there, max((rate for _, rate in ways), default=None))
 
     def problems(self) -> Iterator[PlanError]:
-        """What is wrong with its VOQs."""
+        """What is wrong with its VOQs and failures."""
         voq = self.voq
         for key in ("packet", "night"):
             if self.circuits_only and key in self.model_fields_set:
@@ -226,6 +238,23 @@ class Network(Racks):
                         key=f"network.voq.pairs.{index}.{end}",
                         value=rack,
                     )
+
+        for index, one in enumerate(self.failure):
+            yield from self._wrong_failure(f"network.failure.{index}", one)
+
+    def _wrong_failure(self, key: str, one: PartFailure) -> Iterator[PlanError]:
+        yield from one.problems(key, self.racks)
+        for name, uplink in one.uplinks.items():
+            if uplink == 0 and self.circuits_only:
+                yield PlanError(
+                    "there is no packet network, as network.circuits_only says; uplink and switch 0 are its",
+                    key=f"{key}.{name}",
+                )
+            elif uplink == 0 and one.locks_after is not None:
+                yield PlanError(
+                    "uplink and switch 0 are the packet network's, which has no circuits that could lock late",
+                    key=f"{key}.locks_after",
+                )
 
     def warnings(self, controls: set[str], week: int) -> Iterator[str]:
         """What flows with these congestion controls will not find here."""
