@@ -207,6 +207,23 @@ class Run:
         return pl.DataFrame(rows, schema=list(STEPS), orient="row")
 
     @property
+    def links(self) -> pl.DataFrame:
+        kinds = [
+            ("uplinks", "all", 0.7),
+            ("to hosts", "low", 0.2),
+            ("to hosts", "bulk", 0.3),
+            ("from hosts", "low", 0.6),
+        ]
+        rows = [(ms, kind, share) for ms in range(10) for kind, _, share in kinds]
+        return pl.DataFrame(
+            {
+                "t_ns": [1_000_000 * ms for ms, _, _ in rows],
+                "links": [kind for _, kind, _ in rows],
+                "utilization": [share * (1 - 0.04 * ms) for ms, _, share in rows],
+            }
+        )
+
+    @property
     def ports(self) -> pl.DataFrame:
         names = [("r0", "p0a0"), ("p0a0", "r0"), ("p0a0", "c0"), ("r0", "r0h0")]
         count = range(len(names))

@@ -85,6 +85,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "repairs": (SWEEP[16], {}),
     "reordering": ({"CUBIC": SWEEP[16], "TDTCP": SWEEP[64]}, {"quantity": "missing"}),
     "ports": (SWEEP[16], {"quantity": "queue"}),
+    "links": (SWEEP[16], {}),
     "rack_pairs": (SWEEP[16], {"metric": "voq_mean"}),
     "shares": ({"cubic": {"cubic": 0.5, "reno": 0.6}, "reno": {"cubic": 0.4, "reno": 0.5}}, {}),
     "demand": (

@@ -153,6 +153,12 @@ def test_links_over_time_add_up_to_ports_and_hops() -> None:
     assert np.allclose(used, uplinks["utilization"].to_numpy())
     received = 8 * to_hosts["bytes"].to_numpy() / (8 * 2 * 10e9 * 1e-3)
     assert np.allclose(received, to_hosts["utilization"].to_numpy())
+    # Of each data packet that arrived its sender sent one, and each acknowledgement leaves a host, too.
+    from_hosts = links.filter(pl.col("links") == "from hosts")
+    sent = 8 * from_hosts["bytes"].to_numpy() / (8 * 2 * 10e9 * 1e-3)
+    assert np.allclose(sent, from_hosts["utilization"].to_numpy())
+    arrived = int(to_hosts["bytes"].sum())
+    assert arrived < from_hosts["bytes"].sum() < 1.1 * arrived
     assert used.max() < 0.9 + 16 * 1514 * 8 / (8 * 2 * 10e9 * 1e-3)
 
 

@@ -35,6 +35,7 @@ RUNS = {
     ),
     "match": 'et.tournament(plan("strobe"), ["cubic", "reno", "scalable"], duration="72ms")',
     "tree": 'load("tree", {"measure.ports": True})',
+    "rotor": 'load("rotornet", {"measure.links": "100us"})',
     "solstice": 'load("solstice", {"duration": "40ms"})',
     "two_jobs": 'load("two_jobs", {})',
 }
@@ -80,6 +81,7 @@ FIGURES = {
     ),
     "goodput": ("strobe.plot.goodput()", ""),
     "ports": ("tree.plot.ports()", "Needs `measure.ports`. `quantity=` chooses what is drawn."),
+    "links": ("rotor.plot.links()", "Needs `measure.links`, in networks of circuits."),
     "rack_pairs": (
         'solstice.plot.rack_pairs(metric="voq_mean")',
         "`metric=` is a column of the table `pairs`.",

@@ -96,6 +96,9 @@ impl Driver {
         if let Some(asked) = scenario.asked() {
             net.take_requests(asked, scenario.first_circuits());
         }
+        if let Ok(Some(nights)) = scenario.nights() {
+            net.edge_mut().hold_in(nights); // of a scenario that was checked
+        }
         let ends = scenario.flows.iter();
         Ok(Driver {
             net,

@@ -97,6 +97,9 @@ events! {
             /// on from rack to rack.
             Travelled = 49 "travel",
                 { pair: Pair = racks, class: u8 = a, hops: u8 = b, bytes: u32 = d };
+            /// A packet of a class has come from a host to its ToR switch: of networks of circuits, where what links carry over time is
+            /// measured.
+            Came = 54 "come", { pair: Pair = racks, class: u8 = a, bytes: u32 = d };
             /// A slice of time starts, number `slice` from 0: circuits are others than before.
             Slice = 40 "slice", { slice: u64 = e }, mixes Pair::default(), slice;
             /// A circuit that is asked for comes up or goes down, in a network of circuits; its plane is 1 more than the uplink.

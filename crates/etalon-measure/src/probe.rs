@@ -376,6 +376,11 @@ impl Metrics {
                     travels.arrived(now, class, hops, bytes);
                 }
             }
+            Event::Came { class, bytes, .. } => {
+                if let Some(travels) = &mut self.travels {
+                    travels.sent(now, class, bytes);
+                }
+            }
             Event::Trimmed { pair, .. } => self.pair_mut(pair).trimmed += 1,
             Event::Returned { pair, .. } => self.pair_mut(pair).returned += 1,
             Event::Changing { .. }

@@ -40,10 +40,11 @@ struct OverTime {
     circuits: core::ops::Range<u32>,
     /// The number of their queue to the packet network.
     to_packets: u32,
-    /// Bits a second of all uplinks to circuits together, and of all links to hosts.
+    /// Bits a second of all uplinks to circuits together, of all links to hosts, and of all NICs.
     uplinks: u64,
     to_hosts: u64,
-    /// By interval: bytes that uplinks transmit, then bytes of data packets that reach hosts, by class.
+    nics: u64,
+    /// By interval: bytes that uplinks transmit, then bytes of data packets that reach hosts, by class, then bytes that hosts send, by class.
     carried: Vec<Vec<u64>>,
     classes: usize,
 }
@@ -65,6 +66,7 @@ impl OverTime {
             to_packets,
             uplinks: each * u64::from(nodes),
             to_hosts: to_host.0 * u64::from(hosts.count()),
+            nics: hosts.rate.0 * u64::from(hosts.count()),
             carried: Vec::new(),
             classes: ocs.classes.len(),
         }
@@ -74,7 +76,8 @@ impl OverTime {
         let place = (now.saturating_since(self.began).0 / self.interval.0) as usize;
         let classes = self.classes;
         if self.carried.len() <= place {
-            self.carried.resize_with(place + 1, || vec![0; 1 + classes]);
+            self.carried
+                .resize_with(place + 1, || vec![0; 1 + 2 * classes]);
         }
         self.carried[place][column] += u64::from(bytes);
     }
@@ -120,6 +123,14 @@ impl Travels {
         }
     }
 
+    /// A host has sent a packet of any kind.
+    pub(crate) fn sent(&mut self, now: Time, class: u8, bytes: u32) {
+        if let Some(over) = &mut self.over_time {
+            let class = usize::from(class).min(over.classes - 1);
+            over.add(now, 1 + over.classes + class, bytes);
+        }
+    }
+
     /// A packet of any kind leaves a queue.
     pub(crate) fn dequeued(&mut self, now: Time, queue: QueueId, bytes: u32) {
         if let Some(over) = &mut self.over_time {
@@ -162,7 +173,7 @@ impl Travels {
         ])
     }
 
-    /// One row for each interval, of uplinks and of hosts by class; the last interval may be shorter.
+    /// One row for each interval, of uplinks, and of hosts' both directions by class; the last interval may be shorter.
     pub(crate) fn links(&self, end: Time) -> Table {
         let Some(over) = &self.over_time else {
             return Table::new();
@@ -173,12 +184,18 @@ impl Travels {
         for place in 0..whole.div_ceil(over.interval.0) {
             let start = place * over.interval.0;
             let span = over.interval.0.min(whole - start);
-            for column in 0..=over.classes {
+            for column in 0..=2 * over.classes {
                 let row = over.carried.get(place as usize);
                 let carried = row.map_or(0, |row| row[column]);
                 let (name, class, rate) = match column {
                     0 => ("uplinks", "all", over.uplinks),
-                    _ => ("to hosts", &*self.names[column - 1], over.to_hosts),
+                    _ if column <= over.classes => {
+                        ("to hosts", &*self.names[column - 1], over.to_hosts)
+                    }
+                    _ => {
+                        let name = &*self.names[column - 1 - over.classes];
+                        ("from hosts", name, over.nics)
+                    }
                 };
                 starts.push((over.began.0 + start) as i64);
                 links.push(name.to_owned());

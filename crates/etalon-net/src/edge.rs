@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use etalon_queues::{Fifo, Pending};
-use etalon_scenario::{CrossConnect, Hosts, Notify};
+use etalon_scenario::{CrossConnect, Hosts, Nights, Notify};
 use etalon_schedule::Requests;
 use etalon_units::{Serializer, Span, Time};
 
@@ -54,6 +54,8 @@ pub struct Edge<H> {
     pub(crate) extras: Option<Box<Extras<H>>>,
     /// Where hosts are told which network leads to which rack.
     pub(crate) notices: Option<Box<Notices>>,
+    /// In which hosts hold what they have, if they do.
+    nights: Option<Box<Nights>>,
     /// Where circuits are asked for.
     pub(crate) requests: Option<Box<Requests>>,
     warmup: Time,
@@ -92,6 +94,7 @@ impl<H: Copy> Edge<H> {
             week: Time::MAX,
             extras: has_extras.then(|| Box::new(extras)),
             notices: notify.map(|notify| Box::new(Notices::new(&config, *notify, seed))),
+            nights: None,
             requests: None,
             warmup,
             end,
@@ -143,11 +146,27 @@ impl<H: Copy> Edge<H> {
     /// A host gives a packet of `bytes` on the wire to its NIC. Returns when the NIC is done with it.
     #[inline(always)] // with every packet
     pub fn send(&mut self, now: Time, host: u32, bytes: u32, handle: H) -> Time {
+        if self.nights.is_some() {
+            self.hold(now, host);
+        }
         let (done, arrival) = self.hosts[host as usize].send(now, bytes, handle);
         if let Some(time) = arrival {
             self.arrivals.push(time, host);
         }
         done
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hold(&mut self, now: Time, host: u32) {
+        if let Some(nights) = &self.nights {
+            self.hosts[host as usize].hold(now, nights);
+        }
+    }
+
+    /// From now on, before anything has happened, hosts start no transmission in nights.
+    pub fn hold_in(&mut self, nights: Nights) {
+        self.nights = Some(Box::new(nights));
     }
 
     /// Has the [environment](crate::Environment::nic_free) told when the NIC of `host` is done with the packet that was sent

@@ -2,6 +2,7 @@
 //! A host below TCP: a NIC that serialises, then a constant delay and a random jitter, in order.
 
 use etalon_queues::Fifo;
+use etalon_scenario::Nights;
 use etalon_units::{Serializer, Span, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -37,6 +38,12 @@ impl<H: Copy> Host<H> {
             last: Time::ZERO,
             pipe: Fifo::default(),
         }
+    }
+
+    /// The NIC starts nothing in nights: it has a packet to send `now`.
+    pub(crate) fn hold(&mut self, now: Time, nights: &Nights) {
+        let ready = now.max(self.nic.free_at());
+        self.nic.rest_until(nights.held_until(ready));
     }
 
     /// Queues a packet of `bytes` on the wire. Returns when the NIC is done with it, and when it reaches the network if it is the only

@@ -96,6 +96,8 @@ pub struct Circuits<H> {
     rotorlb: Option<Class>,
     /// Whether a probe hears of what passes a port without waiting there.
     tells: bool,
+    /// Whether a probe hears of what hosts send.
+    tells_of_hosts: bool,
     /// Something was heard of outside, which [`Circuits::run`] looks at.
     was_heard: bool,
     /// No packet passes sooner.
@@ -109,6 +111,7 @@ impl Described for Ocs {
         let made = Circuits::new(self, scenario.hosts, scenario.seed)?;
         Ok(Circuits {
             tells: scenario.measure.ports,
+            tells_of_hosts: scenario.measure.links.is_some(),
             ..made
         })
     }
@@ -199,6 +202,7 @@ impl<H: Copy> Circuits<H> {
             coin,
             rotorlb: config.rotorlb().map(|found| found.0),
             tells: false,
+            tells_of_hosts: false,
             was_heard: false,
             shortest: Span::ZERO,
             config: config.clone(),
@@ -431,7 +435,7 @@ impl<H: Copy> Network<H> for Circuits<H> {
             let port = self.first_own + self.hosts.index(src);
             self.queue(now, port, id, sink, probe);
         } else {
-            self.reach(now, src.rack(), id, sink, probe);
+            self.come(now, src.rack(), id, sink, probe);
         }
     }
 

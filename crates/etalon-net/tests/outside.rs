@@ -125,6 +125,7 @@ fn ocs() -> Ocs {
         skew: Span::ZERO,
         late: Late::Completes,
         most_hops: 4,
+        hold: false,
         failures: vec![],
         reroute: Span::ZERO,
         asked: None,

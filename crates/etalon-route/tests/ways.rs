@@ -76,6 +76,7 @@ fn ocs(drawn: &Drawn, routing: Routing) -> Ocs {
         skew: Span(0),
         late: Late::Lost,
         most_hops: 32,
+        hold: false,
         failures: Vec::new(),
         reroute: Span(0),
         asked: None,

@@ -62,6 +62,9 @@ pub struct Rdcn {
     /// Hosts are told which network leads to which rack, if set.
     #[serde(default)]
     pub notify: Option<Notify>,
+    /// Hosts start no transmission in nights.
+    #[serde(default)]
+    pub hold: bool,
     /// What fails, for a time. The number of an uplink is that of its plane: 0 is the packet network's.
     #[serde(default)]
     pub failures: Vec<CircuitFailure>,
@@ -92,6 +95,7 @@ impl Rdcn {
             ece_in_advance: None,
             ack_bypass: None,
             notify: None,
+            hold: false,
             failures: Vec::new(),
             reroute: Span::ZERO,
         }

@@ -96,6 +96,7 @@ impl Scenario {
         self.hosts.check()?;
         self.network.kind().check(&self.hosts)?;
         self.check_schedule()?;
+        self.nights()?;
         self.tcp.check()?;
         let tdns = self.tdns();
         for (index, flow) in self.flows.iter().enumerate() {

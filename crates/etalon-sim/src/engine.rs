@@ -333,5 +333,8 @@ fn net<N: Network<PacketId>>(
     if let Some(asked) = plan.asked() {
         net.take_requests(asked, plan.first_circuits());
     }
+    if let Some(nights) = plan.nights()? {
+        net.edge_mut().hold_in(nights);
+    }
     Ok(net)
 }

@@ -87,6 +87,7 @@ FIGURES: Final = (
     Entry("demand", "a demand matrix beside the week computed for it, with idle time"),
     Entry("goodput", "goodput of each flow and its fairness"),
     Entry("ports", "utilisation, queue, drops or marks of egress ports, the largest first"),
+    Entry("links", "utilisation of uplinks, and of links to and from hosts, over time"),
     Entry("rack_pairs", "one number of every rack pair, as a heat map"),
     Entry("cwnd", "cwnd, ssthresh and smoothed RTT of chosen flows over time"),
     Entry(

@@ -90,6 +90,25 @@ impl<H: Copy> Circuits<H> {
         self.lose(now, id, nowhere, 0, reason, sink, probe);
     }
 
+    /// A packet comes from its host.
+    #[inline]
+    pub(super) fn come<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        rack: u16,
+        id: PacketId,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        if self.tells_of_hosts {
+            let inside = self.pool.get(id);
+            let (class, bytes) = (inside.class.0, inside.packet.bytes);
+            let pair = inside.pair();
+            probe.on(now, Event::Came { pair, class, bytes });
+        }
+        self.reach(now, rack, id, sink, probe);
+    }
+
     /// A packet joins the queue of a port, or whatever becomes of it there.
     #[inline]
     pub(super) fn queue<S: Sink<H>, P: Probe>(
@@ -561,7 +580,7 @@ impl<H: Copy> Circuits<H> {
                 inside.hops = inside.hops.saturating_add(1);
                 self.reach(now, rack, id, sink, probe);
             }
-            Kind::FromHost(rack) => self.reach(now, rack, id, sink, probe),
+            Kind::FromHost(rack) => self.come(now, rack, id, sink, probe),
         }
     }
 }

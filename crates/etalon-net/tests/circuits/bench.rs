@@ -199,6 +199,7 @@ pub fn ocs(uplinks: Vec<CircuitSwitch>, classes: Vec<ClassOf>) -> Ocs {
         skew: Span::ZERO,
         late: Late::Lost,
         most_hops: 8,
+        hold: false,
         failures: vec![],
         reroute: Span::ZERO,
         asked: None,

@@ -56,6 +56,9 @@ pub struct Ocs {
     /// Hops of a packet at most: what takes more is lost.
     #[serde(default = "most_hops")]
     pub most_hops: u8,
+    /// Hosts start no transmission while all circuit switches are dark.
+    #[serde(default)]
+    pub hold: bool,
     /// What fails, for a time.
     #[serde(default)]
     pub failures: Vec<CircuitFailure>,

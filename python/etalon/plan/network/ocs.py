@@ -160,6 +160,8 @@ class Ocs(Racks):
     """Each rack's clock is wrong by up to this, fast or slow, drawn once per run. Choose guard bands at least as long."""
     late: Literal["lost", "completes"] = "lost"
     """The fate of a packet whose circuit ends during its transmission."""
+    hold: bool = Field(default=False, strict=True)
+    """Whether hosts start no transmission while all circuit switches are dark."""
     hops: int = Field(default=32, strict=True, ge=1, le=255)
     """Largest number of hops of a packet; a packet that needs more is lost."""
     reroute: Time = 0
@@ -184,6 +186,8 @@ class Ocs(Racks):
         }
         if self.ack_bypass is not None:
             resolved["ack_bypass_ns"] = self.ack_bypass
+        if self.hold:
+            resolved["hold"] = True
         resolved["failures"] = resolve_failures(self.failure)
         return resolved
 

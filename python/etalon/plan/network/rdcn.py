@@ -158,6 +158,8 @@ class Network(Racks):
     they use these defaults, but only if a transport of the plan listens."""
     ack_bypass: Time | None = None
     """If set, segments without payload bypass the switch and take this long."""
+    hold: bool = Field(default=False, strict=True)
+    """Whether hosts start no transmission in nights, of which the schedule must be one week that never changes."""
     failure: tuple[PartFailure, ...] = ()
     """Parts that fail for a time. Uplink 0 is a rack's link to the packet network, uplink 1 its link to the circuit
     switch, and so on by kind of circuits; switch 0 is the packet network. Packets on a link that fails are lost; packets
@@ -174,7 +176,8 @@ class Network(Racks):
             "failures": resolve_failures(self.failure),
             "reroute_ns": self.reroute,
         }
-        return (failures if self.failure else {}) | {
+        own = (failures if self.failure else {}) | ({"hold": True} if self.hold else {})
+        return own | {
             "packet": None if self.circuits_only else self.packet.resolve(),
             "night": self.night,
             "voq": {
