@@ -16,6 +16,7 @@ NAMES = {
     "retcp-1800": "reTCP, 1800 µs",
     "cubic": "CUBIC",
     "dctcp": "DCTCP",
+    "bbr": "BBR",
     "tdtcp": "TDTCP",
 }
 """Of transports, by the paper's."""

@@ -307,6 +307,19 @@ def test_what_has_no_setting_in_linux_is_refused(small: Plan) -> None:
         engine.check([small.replace({"tcp.min_delayed_ack": "1ms"})], "linux")
 
 
+def test_linux_sends_no_packet_of_a_flow_its_own_way() -> None:
+    plan = Plan.from_dict(
+        {
+            "network": {"kind": "ocs", "racks": 8, "hosts": 1},
+            "schedule": {"kind": "static", "graph": "regular"},
+            "routing": {"kind": "ksp", "paths": 4, "spread": "packet"},
+            "flow": [{"from": "r0h0", "to": "r1h0", "size": "1kB"}],
+        }
+    )
+    with pytest.raises(PlanError, match="sends all packets of a flow over one path"):
+        et.run(plan, engine="linux")
+
+
 def test_what_only_the_simulator_has_is_refused(small: Plan) -> None:
     job = {"writers": 2, "size": "1MB"}
     with pytest.raises(PlanError, match=r"dfsio: only the simulator models HDFS"):

@@ -21,6 +21,8 @@ from etalon.engine.protocol import Options
 from etalon.errors import EngineFailed, EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.plan.linux import MIB
+from etalon.plan.network import Ocs
+from etalon.plan.routing.paths import Paths
 from etalon.plan.transport import Mptcp, Ndp, PlainTcp, RotorLb, Tdtcp
 from etalon.plan.workloads.base import Workload
 from etalon.plan.workloads.generator import Generator
@@ -66,7 +68,14 @@ class Linux:
 
     def problems(self, plan: Plan) -> list[PlanError]:
         """What real hosts cannot do."""
-        return [*_parameters(plan), *_sizes(plan), *_fixed(plan), *_models(plan), *_networks(plan)]
+        return [
+            *_parameters(plan),
+            *_sizes(plan),
+            *_fixed(plan),
+            *_models(plan),
+            *_routings(plan),
+            *_networks(plan),
+        ]
 
     def missing(self, plans: Sequence[Plan]) -> str:
         """That kernels are built, if some are not."""
@@ -266,6 +275,18 @@ def _models(plan: Plan) -> list[PlanError]:
             )
         )
     return found
+
+
+def _routings(plan: Plan) -> Iterator[PlanError]:
+    """What only the simulator's hosts do with packets."""
+    ways = plan.routing.classes if isinstance(plan.network, Ocs) else {}
+    for name, way in ways.items():
+        if isinstance(way, Paths) and way.spread == "packet":
+            yield PlanError(
+                'Linux sends all packets of a flow over one path; use spread = "flow", or --engine sim',
+                key=f"routing.{name}.spread",
+                value=way.spread,
+            )
 
 
 def _networks(plan: Plan) -> Iterator[PlanError]:
