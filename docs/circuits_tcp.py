@@ -60,7 +60,7 @@ def plan(schedule: dict[str, Any], routing: dict[str, Any], cc: str) -> et.Plan:
 
 def facts(runs: Sequence[et.Run]) -> tuple[float, float, float]:
     """Means over runs: goodput of a host in Gb/s; data packets sent again though nothing was lost, and packets lost, in %."""
-    goodput = sum(run.goodput for run in runs) / len(runs) / HOSTS / 1e9
+    goodput = sum(run.goodput or 0.0 for run in runs) / len(runs) / HOSTS / 1e9
     again = sum(int(run.flows["retransmits"].sum()) for run in runs)
     names = ("dropped_voq", "dropped_dark", "dropped_link")
     lost = sum(int(run.pairs[name].sum()) for run in runs for name in names)

@@ -168,6 +168,20 @@ ports = true
 """
 
 
+EVERY_KEY_OF_FAILURES = """
+duration = "100ms"
+
+[network]
+hold = true
+reroute = "1us"
+failure = [{ switch = 1, from = "1ms", to = "2ms" }, { sender = [0, 1], from = "1ms", locks_after = "1us" }]
+
+[[bulk]]
+from = 0
+to = 1
+"""
+
+
 EVERY_KEY_OF_CIRCUITS = """
 duration = "1ms"
 measure = { links = "100us" }
@@ -179,6 +193,7 @@ circuits = { switches = 2 }
 host = { queues = true }
 packet = { rate = "1Gbps" }
 guard = "10ns"
+hold = true
 skew = "5ns"
 late = "completes"
 reroute = "1us"
@@ -327,6 +342,7 @@ def _resolved() -> Iterator[tuple[str, dict[str, Any]]]:
         yield path.stem, Plan.load(path).resolve()
     yield "several kinds of circuits", Plan.from_dict(tomllib.loads(SEVERAL_KINDS)).resolve()
     yield "every key", Plan.from_dict(tomllib.loads(EVERY_KEY)).resolve()
+    yield "failures", Plan.from_dict(tomllib.loads(EVERY_KEY_OF_FAILURES)).resolve()
     yield "asked", Plan.from_dict(tomllib.loads(ASKED)).resolve()
     yield "tree", Plan.from_dict(tomllib.loads(EVERY_KEY_OF_A_TREE)).resolve()
     leaf_spine = tomllib.loads(EVERY_KEY_OF_A_LEAF_SPINE)

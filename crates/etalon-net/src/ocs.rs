@@ -127,6 +127,23 @@ fn drop_tail(layer: &Layer) -> Limit {
     }
 }
 
+/// What queues hold: of uplinks, to hosts, of the packet network, of hosts.
+fn rules(config: &Ocs) -> [Lists; 4] {
+    let limits = || config.classes.iter();
+    let core = config.packet.as_ref().map(drop_tail);
+    let unbound = |limit: Limit| Limit {
+        room: None,
+        mark_above: None,
+        ..limit
+    };
+    [
+        Lists::new(limits().map(|class| class.queue)),
+        Lists::new(limits().map(|class| class.downlink.unwrap_or(class.queue))),
+        Lists::new(limits().map(|class| core.unwrap_or(class.queue))),
+        Lists::new(limits().map(|class| unbound(class.queue))),
+    ]
+}
+
 /// Ranks ports: packets that come out at one instant come by what is behind their port (a delay, and a host or not), in the order of
 /// ports in which such is there first; then by port.
 fn rank(ports: &mut [Port], kinds: &[Kind]) {
@@ -161,13 +178,6 @@ impl<H: Copy> Circuits<H> {
         let first = slices.at(Time::ZERO);
         let mut coin = ChaCha8Rng::seed_from_u64(seed);
         coin.set_stream(STREAM);
-        let limits = || config.classes.iter();
-        let core = config.packet.as_ref().map(drop_tail);
-        let unbound = |limit: Limit| Limit {
-            room: None,
-            mark_above: None,
-            ..limit
-        };
         let mut network = Circuits {
             nodes,
             seed,
@@ -183,12 +193,7 @@ impl<H: Copy> Circuits<H> {
             first_up: 0,
             first_down: 0,
             first_own: 0,
-            rules: [
-                Lists::new(limits().map(|class| class.queue)),
-                Lists::new(limits().map(|class| class.downlink.unwrap_or(class.queue))),
-                Lists::new(limits().map(|class| core.unwrap_or(class.queue))),
-                Lists::new(limits().map(|class| unbound(class.queue))),
-            ],
+            rules: rules(config),
             circuits: alloc::vec![Circuit::NONE; usize::from(nodes) * uplinks],
             receives_until: alloc::vec![Time::ZERO; usize::from(nodes) * uplinks],
             deaf: alloc::vec![0; usize::from(nodes) * uplinks],

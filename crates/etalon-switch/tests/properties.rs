@@ -207,11 +207,9 @@ proptest! {
         let bench = run(&case)?;
         let mut handles: Vec<u32> = bench.deliveries().iter().map(|d| d.1.0).collect();
         handles.extend(bench.discards().iter().map(|d| d.1.0));
-        let out = handles.len() as u64;
         handles.sort_unstable();
-        handles.dedup();
-        prop_assert_eq!(handles.len() as u64, out);
-        prop_assert_eq!(out + bench.switch.queued(), case.arrivals.len() as u64);
+        prop_assert!(handles.is_sorted_by(|one, next| one < next), "each once");
+        prop_assert_eq!(handles.len() as u64 + bench.switch.queued(), case.arrivals.len() as u64);
         let failures = || case.config.failures.iter().filter(|f| f.locks_after.is_none());
         let is_down = |time: u64, hit: &dyn Fn(Part) -> bool| {
             let covers = |f: &CircuitFailure| f.from.0 <= time && f.to.is_none_or(|to| time < to.0);
