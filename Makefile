@@ -7,24 +7,31 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup programs kernel release wheel docs otcp-agent demo test test-rust test-kernel test-python check rest test-hdfs \
-    lint format bench clean
+.PHONY: setup crates programs kernel release wheel published docs otcp-agent demo test test-rust test-kernel test-python check rest \
+    test-hdfs lint format bench clean
 
 setup: $(VENV)/.stamp-extension $(VENV)/.stamp-otcp
 
-$(VENV)/.stamp-packages: constraints.txt pyproject.toml requirements-dev.txt
+PACKAGES := constraints.txt pyproject.toml requirements-dev.txt
+
+$(VENV)/.stamp-packages: $(PACKAGES)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "etalon needs Python 3.11 or newer: make PYTHON=python3.12"; exit 1; }
-	@command -v cargo >/dev/null || { echo "etalon needs Rust (cargo): install it with rustup or your package manager"; exit 1; }
-	@echo "setting up $(VENV): packages, then the core (minutes the first time, cached afterwards)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -r requirements-dev.txt
 	@touch $@
 
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 
-$(VENV)/.stamp-extension: $(VENV)/.stamp-packages $(RUST)
+$(VENV)/.stamp-extension: $(PACKAGES) $(RUST)
+	@command -v cargo >/dev/null || { echo "etalon needs Rust (cargo): install it with rustup or your package manager"; exit 1; }
+	@echo "setting up $(VENV): packages and the core (minutes the first time, cached afterwards)"
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.stamp-packages crates
 	@PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --profile quick --quiet
 	@touch $@
+
+# What the core is made of, without Python: it compiles while packages are fetched.
+crates:
+	@cargo build --profile quick --quiet $(patsubst %,-p %,$(shell grep -o '^etalon-[a-z]*' crates/etalon-py/Cargo.toml | sort -u))
 
 # OTCP's controller, a distribution of its own.
 $(VENV)/.stamp-otcp: $(VENV)/.stamp-packages otcp/pyproject.toml
@@ -48,6 +55,10 @@ release: setup
 # What is published: wheels and sources of etalon-rdcn and of etalon-rdcn-kernel, which has kernels of HZ 250 and 1000.
 wheel: setup
 	$(BIN)/python tools/wheels.py
+
+# The core that a wheel holds: `.ci/run` links it, on one processor, beside tests that wait.
+published: setup
+	@$(BIN)/maturin build --release --locked --quiet --interpreter $(CURDIR)/$(BIN)/python --out $(CARGO_TARGET_DIR)/wheels
 
 # The site, which needs no network to be read: site/index.html. Its pages run commands on the simulator.
 $(VENV)/.stamp-docs: $(VENV)/.stamp-packages requirements-docs.txt
@@ -78,8 +89,8 @@ check: lint test docs rest
 
 rest: setup programs kernel
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt ray
-	$(PYTEST) --numprocesses=auto -m "slow and not alone"
 	$(PYTEST) -m "slow and alone"
+	$(PYTEST) --numprocesses=auto -m "slow and not alone"
 	$(BIN)/etalon bench --instructions
 	@if command -v mvn >/dev/null; then $(MAKE) test-hdfs; else echo "no Maven: the tests of reHDFS are left out"; fi
 

@@ -102,6 +102,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     before = processor_time()
     yield
     took = processor_time() - before
+    item.user_properties.append(("processor time", round(took, 2)))  # --junitxml writes it
     if EVERYTHING and took > LONGEST and not item.get_closest_marker("slow"):
         pytest.fail(f"took {took:.1f} s of processor time: shrink it, or mark it slow")
 

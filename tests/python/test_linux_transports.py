@@ -261,3 +261,33 @@ def test_each_path_has_its_own_state_in_tables(engine: str, transport: str) -> N
     alone = et.run(plan, engine=engine)
     assert alone.meta["digest"] == found.meta["digest"]
     assert "circuit_cwnd_packets" not in alone.sequence.columns
+
+
+@pytest.mark.parametrize("update", ["pull", "push"])
+def test_the_first_data_are_on_the_network_that_is_there(update: str) -> None:
+    """The handshake ends in a day of the circuit: so its window of ten segments goes first, and not TDN 0's before it."""
+    need_kernel()
+    text = f"""
+    name = "opens"
+    duration = "9ms"
+    warmup = "0ms"
+    end_when_done = true
+    {SIGCOMM22}
+    hosts = 1
+    notify = {{}}
+    [measure]
+    flows = [0]
+    [[flow]]
+    from = "r0h0"
+    to = "r1h0"
+    start = "1150us"
+    size = "178kB"
+    transport = {{ kind = "tdtcp", update = "{update}" }}
+    """
+    plan = Plan.from_toml(text)
+    sim, linux = (et.run(plan, engine=engine) for engine in ("sim", "linux"))
+    ends = [int(run.flows["end_ns"][0]) for run in (sim, linux)]
+    assert abs(ends[0] - ends[1]) < 3_000, ends
+    # Two windows of ten on the circuit take a round trip more than the handshake and one.
+    assert ends[0] - 1_150_000 > 180_000
+    assert sim.flows["packet_bytes"][0] == linux.flows["packet_bytes"][0] == 0

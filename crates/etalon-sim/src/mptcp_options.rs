@@ -138,6 +138,12 @@ fn write_dss(dss: &Dss, secrets: &Secrets, bytes: &mut Vec<u8>) {
         bytes.extend(ack.to_be_bytes());
         return;
     };
+    if dss.opens {
+        bytes.extend([MP_CAPABLE | VERSION, HMAC_SHA256]);
+        bytes.extend(secrets.keys.iter().flat_map(|key| key.to_be_bytes()));
+        bytes.extend(mapping.len.to_be_bytes());
+        return;
+    }
     bytes.extend([DSS, HAS_ACK | HAS_MAPPING | LONG_SEQ]);
     bytes.extend((ack as u32).to_be_bytes());
     let seq = secrets.first(0).wrapping_add(mapping.data_seq);
@@ -190,17 +196,22 @@ mod tests {
             subflow_seq: 7,
             len: 8948,
         };
-        let dss = |mapping| {
+        let dss = |mapping, opens| {
             MptcpOption::Dss(Dss {
                 data_ack: 5,
                 mapping,
+                opens,
             })
         };
-        let data = written(dss(Some(mapping)), Flags::ACK, true);
+        let first = written(dss(Some(mapping), true), Flags::ACK, true);
+        assert_eq!(&first[..4], [30, 22, 1, 1]);
+        assert_eq!(first[4..12], secrets.keys[0].to_be_bytes());
+        assert_eq!(first[20..], [0x22, 0xf4, NOP, NOP]);
+        let data = written(dss(Some(mapping), false), Flags::ACK, true);
         assert_eq!(&data[..4], [30, 22, 0x20, 0x0d]);
         assert_eq!(data[8..16], (secrets.first(0) + 100).to_be_bytes());
         assert_eq!(data[16..], [0, 0, 0, 7, 0x22, 0xf4, NOP, NOP]);
-        let ack = written(dss(None), Flags::ACK, true);
+        let ack = written(dss(None, false), Flags::ACK, true);
         assert_eq!(&ack[..4], [30, 12, 0x20, 0x03]);
         assert_eq!(ack[4..], (secrets.first(1) + 5).to_be_bytes());
     }

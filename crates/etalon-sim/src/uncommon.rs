@@ -96,4 +96,16 @@ impl<T: Tap> World<'_, '_, T> {
             self.meter.follow_sender(now, (index >> 1) as usize, sender);
         }
     }
+
+    /// As [`World::transmit`], for what no segment caused: which network there is may be news to the endpoint.
+    pub(crate) fn look_and_transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
+        let end = self.flows.end(index);
+        if end.follows.looks() {
+            self.tdns.look(now.0 * self.tdf, index, end);
+        } else if end.follows == Follows::AsSubflow {
+            self.transmit_subflow(now, index, edge);
+            return;
+        }
+        self.transmit(now, index, edge);
+    }
 }

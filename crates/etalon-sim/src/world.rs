@@ -367,18 +367,6 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         }
     }
 
-    /// As [`World::transmit`], for what no segment caused: which network there is may be news to the endpoint.
-    pub(crate) fn look_and_transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
-        let end = self.flows.end(index);
-        if end.follows.looks() {
-            self.tdns.look(now.0 * self.tdf, index, end);
-        } else if end.follows == Follows::AsSubflow {
-            self.transmit_subflow(now, index, edge);
-            return;
-        }
-        self.transmit(now, index, edge);
-    }
-
     /// Sends what an endpoint has to send, and arms its timer.
     #[inline(never)]
     pub(crate) fn transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
@@ -416,11 +404,17 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             }
         }
         let mut end = self.flows.at(place, index);
-        if end.follows.looks() {
+        let looks = end.follows.looks();
+        if looks {
+            self.tdns.look(now.0 * self.tdf, index, end);
+        }
+        let opens = looks && !end.connection.is_established();
+        end.connection.on_segment(now.0 * self.tdf, &packet.segment);
+        if opens {
+            // The handshake was on TDN 0, its last ACK and the first data are not.
             self.tdns.look(now.0 * self.tdf, index, end);
         }
         let connection = &mut end.connection;
-        connection.on_segment(now.0 * self.tdf, &packet.segment);
         if let (true, Some(telemetry)) = (T::EXTRAS, &mut self.pool.telemetry) {
             let hops = telemetry.receive(handle, place);
             if !hops.is_empty() {

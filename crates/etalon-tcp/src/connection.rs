@@ -217,7 +217,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.state == ConnectionState::Closed {
             return;
         }
-        if segment.rare.mptcp().is_some() {
+        if self.subflow.is_some() {
             self.hear_mptcp(segment);
         }
         if segment.seq_len() > 0 {

@@ -30,6 +30,8 @@ enum Kind {
     DataAck,
     /// DSS with one.
     Mapping,
+    /// MP_CAPABLE with one.
+    Opening,
 }
 
 impl Kind {
@@ -38,7 +40,7 @@ impl Kind {
         match self {
             Kind::None | Kind::Capable => 0,
             Kind::Join | Kind::DataAck => 1,
-            Kind::Mapping => 3,
+            Kind::Mapping | Kind::Opening => 3,
         }
     }
 }
@@ -168,9 +170,10 @@ impl Present {
         match self.kind {
             Kind::None | Kind::Capable => MptcpOption::Capable,
             Kind::Join => MptcpOption::Join(last.0 as u8),
-            Kind::DataAck | Kind::Mapping => MptcpOption::Dss(Dss {
+            Kind::DataAck | Kind::Mapping | Kind::Opening => MptcpOption::Dss(Dss {
                 data_ack: joined(last),
-                mapping: (self.kind == Kind::Mapping).then_some(mapping),
+                mapping: (self.kind != Kind::DataAck).then_some(mapping),
+                opens: self.kind == Kind::Opening,
             }),
         }
     }
@@ -181,6 +184,7 @@ impl Present {
             Some(MptcpOption::Capable) => Kind::Capable,
             Some(MptcpOption::Join(_)) => Kind::Join,
             Some(MptcpOption::Dss(dss)) if dss.mapping.is_none() => Kind::DataAck,
+            Some(MptcpOption::Dss(dss)) if dss.opens => Kind::Opening,
             Some(MptcpOption::Dss(_)) => Kind::Mapping,
         };
         let most = MOST_BLOCKS - self.kind.places();
@@ -240,10 +244,11 @@ mod tests {
 
     #[test]
     fn what_mptcp_leaves_is_for_blocks() {
-        let dss = |mapping| {
+        let dss = |mapping, opens| {
             MptcpOption::Dss(Dss {
                 data_ack: u64::MAX - 1,
                 mapping,
+                opens,
             })
         };
         let mapping = Mapping {
@@ -255,8 +260,9 @@ mod tests {
             (None, 4),
             (Some(MptcpOption::Capable), 4),
             (Some(MptcpOption::Join(255)), 3),
-            (Some(dss(None)), 3),
-            (Some(dss(Some(mapping))), 1),
+            (Some(dss(None, false)), 3),
+            (Some(dss(Some(mapping), false)), 1),
+            (Some(dss(Some(mapping), true)), 1),
         ] {
             let blocks = [(1, 2), (3, 4), (5, 6), (7, 8)];
             let (mut before, mut after) = (RareOptions::default(), RareOptions::default());

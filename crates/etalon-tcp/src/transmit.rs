@@ -299,7 +299,7 @@ impl<C: CongestionControl> Connection<C> {
     fn limits(&self) -> Limits {
         Limits {
             mss: self.current_mss(),
-            mapping: self.is_subflow().then(|| self.left_of_mapping()),
+            mapping: self.maps_data().then(|| self.left_of_mapping()),
         }
     }
 

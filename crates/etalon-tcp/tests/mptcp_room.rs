@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! MPTCP: how much of the stream a subflow's window has room for, and when a receiver offers more.
+//! MPTCP: how much of the stream a subflow's window has room for, when a receiver offers more, and who falls back to TCP.
 mod common;
 
-use common::{Bench, MS};
+use common::{Bench, Fate, MS, Pair, SECOND};
 use etalon_tcp::cc::Cubic;
 use etalon_tcp::mptcp::{DataReceiver, Mptcp, MptcpOption};
 use etalon_tcp::{Config, Connection, Segment};
@@ -51,4 +51,41 @@ fn a_stream_gets_room_once_a_whole_round_trip_brought_more_than_was_offered() {
     assert_eq!(reads(3 * MS, OFFERED, 2 * MS), None, "3 of 8 ms");
     let more = reads(5 * MS, 10_000, 2 * MS);
     assert!(more.is_some_and(|buffer| buffer > 2 * OFFERED), "{more:?}");
+}
+
+/// As seen on Linux: a server that gets data before the client's keys, because the ACK that ends the handshake is lost and the first
+/// chunk with it, goes on without MPTCP, and so does the client once it hears an ACK without DSS.
+#[test]
+fn who_never_hears_the_keys_falls_back_to_plain_tcp() {
+    for (lost, spoken) in [(1..=3, false), (1..=2, true), (2..=3, true)] {
+        let mut segments = 0;
+        let fate = |_: u64, to_server: bool, _: &Segment| {
+            segments += u32::from(to_server);
+            // The first is SYN, the second the ACK; the first chunk has two segments.
+            let lose = to_server && segments > 1 && lost.contains(&(segments - 1));
+            if lose { Fate::Drop } else { Fate::Deliver }
+        };
+        let config = Config {
+            mptcp: Some(Mptcp { subflow: 0 }),
+            ..Config::default()
+        };
+        let client = Connection::client(config.clone(), Cubic::default());
+        let server = Connection::server(config, Cubic::default());
+        let mut pair = Pair::new(client, server, 5 * MS, fate);
+        pair.run_until(SECOND, |pair| pair.client.is_established());
+        pair.client.write_mapped(0, 62_468);
+        let (mut stream, mut all) = (DataReceiver::default(), 0);
+        pair.run_until(5 * SECOND, |pair| pair.client.all_acked());
+        while let Some((place, len)) = pair.server.take_mapped() {
+            assert_eq!(place, all, "{lost:?}: the stream is the subflow's");
+            all += u64::from(len);
+            stream.take((place, len));
+        }
+        assert_eq!((all, stream.received()), (62_468, 62_468), "{lost:?}");
+        assert_eq!(pair.client.may_be_joined(), spoken, "{lost:?}");
+        let last = pair.log.iter().rev().find(|one| !one.to_server);
+        let option = last.and_then(|one| one.segment.rare.mptcp());
+        assert_eq!(option.is_some(), spoken, "{lost:?}");
+        assert_eq!(pair.client.data_acked().0, if spoken { 0 } else { 62_468 });
+    }
 }

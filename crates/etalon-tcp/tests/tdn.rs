@@ -146,6 +146,18 @@ fn losses_of_another_tdn_wait_for_its_acks() {
     b.end.check_counters();
 }
 
+/// No ACKs pace the reduction of a TDN that is not in use: its window is the threshold at once, also when it comes back.
+#[test]
+fn a_tdn_that_is_not_in_use_reduces_its_window_at_once() {
+    let mut b = overtaken(true);
+    b.fire();
+    change(&mut b, 0);
+    assert_eq!(
+        (b.state(), b.cwnd(), b.ssthresh()),
+        (State::FastRecovery, 5, 5)
+    );
+}
+
 #[test]
 fn losses_of_the_same_tdn_do_not_wait() {
     for relaxed in [false, true] {

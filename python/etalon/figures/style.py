@@ -19,6 +19,7 @@ import matplotlib as mpl
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 
 from etalon import files
@@ -190,15 +191,13 @@ _METADATA: Final[dict[str, dict[str, Any]]] = {
 
 def _render(figure: Figure, suffix: str) -> bytes:
     buffer = io.BytesIO()
+    canvas: Any = (FigureCanvasAgg if suffix == "png" else FigureCanvasPdf)(figure)
+    # As savefig() does it, which draws twice: the first time for a layout that the drawing itself finds.
+    before = figure.dpi
     with context():
-        if suffix == "png":
-            # As savefig() does it, which draws twice: the first time for a layout that the drawing itself finds.
-            before = figure.dpi
-            figure.dpi = DPI
-            FigureCanvasAgg(figure).print_png(buffer, metadata=_METADATA[suffix])  # type: ignore[no-untyped-call]
-            figure.dpi = before
-        else:
-            figure.savefig(buffer, format=suffix, dpi=DPI, metadata=_METADATA[suffix])
+        figure.dpi = DPI
+        getattr(canvas, f"print_{suffix}")(buffer, metadata=_METADATA[suffix])
+        figure.dpi = before
     return buffer.getvalue()
 
 

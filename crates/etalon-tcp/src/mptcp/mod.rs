@@ -41,6 +41,9 @@ pub struct Dss {
     pub data_ack: u64,
     /// Of which mapping the payload is a part.
     pub mapping: Option<Mapping>,
+    /// The keys go with the mapping, for an end that may not have heard the ACK which ended the handshake: on the wire, this is MP_CAPABLE with data
+    /// (section 3.1), which acknowledges nothing.
+    pub opens: bool,
 }
 
 /// One of MPTCP's options, of which a segment has one at most.
@@ -65,7 +68,8 @@ impl fmt::Display for MptcpOption {
                     return Ok(());
                 };
                 let (seq, subseq, len) = (m.data_seq, m.subflow_seq, m.len);
-                write!(f, " seq {seq} subseq {subseq} len {len}")
+                let opens = if dss.opens { " opens" } else { "" };
+                write!(f, " seq {seq} subseq {subseq} len {len}{opens}")
             }
         }
     }

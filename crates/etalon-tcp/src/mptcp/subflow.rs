@@ -33,10 +33,24 @@ impl Run {
     }
 }
 
+/// Whether both ends speak MPTCP, as far as this one knows (section 3.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Speech {
+    /// SYN and SYN-ACK had it: the server waits for the client's keys, the client for DSS.
+    Offered,
+    Spoken,
+    /// The other end goes on without: the stream is the subflow's.
+    Silent,
+}
+
 /// What a connection has beyond TCP if it is a subflow.
 #[derive(Clone, Debug)]
 pub(crate) struct Subflow {
     mptcp: Mptcp,
+    serves: bool,
+    speech: Speech,
+    /// Where the data end that carry the keys, once they have left: the first chunk, as seen on Linux.
+    opening_end: Option<u64>,
     /// The other end has answered what ended the handshake.
     joined: bool,
     /// DSS has come.
@@ -60,6 +74,9 @@ impl Subflow {
     pub(crate) fn new(mptcp: Mptcp) -> Subflow {
         Subflow {
             mptcp,
+            serves: false,
+            speech: Speech::Offered,
+            opening_end: None,
             joined: mptcp.subflow == 0,
             hears_dss: false,
             sent: VecDeque::new(),
@@ -71,6 +88,35 @@ impl Subflow {
             acked: 0,
             room_end: 0,
         }
+    }
+
+    /// What a segment without SYN tells of the other end's speech. A server that gets anything before the keys (the ACK that ends the
+    /// handshake and the first data have them) falls back, and so does a client that gets an ACK without DSS.
+    fn hear(&mut self, option: Option<MptcpOption>) {
+        if self.speech != Speech::Offered || self.mptcp.subflow > 0 {
+            return;
+        }
+        let speaks = match option {
+            Some(MptcpOption::Capable) => true,
+            Some(MptcpOption::Dss(dss)) => !self.serves || dss.opens,
+            _ => false,
+        };
+        self.speech = if speaks {
+            Speech::Spoken
+        } else {
+            Speech::Silent
+        };
+    }
+
+    /// Whether data of the stream up to `end` of the subflow carry the client's keys. `chunk_ends`: a chunk does, there.
+    fn opens(&mut self, end: u64, chunk_ends: bool) -> bool {
+        if self.serves || self.hears_dss || self.mptcp.subflow > 0 {
+            return false;
+        }
+        if chunk_ends {
+            self.opening_end.get_or_insert(end);
+        }
+        self.opening_end.is_none_or(|last| end <= last)
     }
 
     /// The mapping of the byte at `place`.
@@ -86,6 +132,12 @@ impl<C: CongestionControl> Connection<C> {
     #[must_use]
     pub fn is_subflow(&self) -> bool {
         self.subflow.is_some()
+    }
+
+    /// Whether its data have mappings: not where both ends fell back to plain TCP.
+    pub(crate) fn maps_data(&self) -> bool {
+        let subflow = self.subflow.as_deref();
+        subflow.is_some_and(|subflow| subflow.speech != Speech::Silent)
     }
 
     /// Whether data may go by it: it is established, and if it joined a stream, the ACK that ended its handshake was answered (RFC 8684,
@@ -199,6 +251,11 @@ impl<C: CongestionControl> Connection<C> {
     pub fn take_mapped(&mut self) -> Option<(u64, u32)> {
         let arrived = self.rcv.bytes;
         let subflow = self.subflow.as_mut()?;
+        if subflow.speech == Speech::Silent {
+            let from = subflow.taken;
+            subflow.taken = arrived;
+            return (arrived > from).then_some((from, (arrived - from) as u32));
+        }
         let first = *subflow.received.front()?;
         let (from, end) = (subflow.taken, first.end().min(arrived));
         if end <= from {
@@ -306,6 +363,7 @@ impl<C: CongestionControl> Connection<C> {
             return;
         };
         if syn.rare.mptcp() == offered {
+            subflow.serves = !syn.flags.contains(Flags::ACK);
             self.snd.mss -= DSS_BYTES;
             subflow.room_end = syn.window.into();
             if let Some(tune) = &mut self.rcv.autotune {
@@ -343,13 +401,21 @@ impl<C: CongestionControl> Connection<C> {
         out.window = self.rcv.offer_at_least(room as u32);
         let room = u64::from(out.window) << self.rcv.scale;
         subflow.offered = subflow.offered.max(subflow.data_ack + room);
+        if subflow.speech == Speech::Silent {
+            return;
+        }
         let place = acked + u64::from(unacked);
-        let run = (out.len > 0).then(|| subflow.mapping_at(place)).flatten();
+        let run = (out.len > 0)
+            .then(|| subflow.mapping_at(place).copied())
+            .flatten();
+        let mut opens = false;
         if let Some(run) = run {
             out.rare.truncate(most_blocks);
-            if place + u64::from(out.len) == run.end() {
+            let end = place + u64::from(out.len);
+            if end == run.end() {
                 out.flags |= Flags::PSH;
             }
+            opens = subflow.opens(end, out.flags.contains(Flags::PSH));
         }
         out.rare.set_mptcp(Some(MptcpOption::Dss(Dss {
             data_ack: subflow.data_ack,
@@ -358,13 +424,24 @@ impl<C: CongestionControl> Connection<C> {
                 subflow_seq: (run.start + 1) as u32,
                 len: run.len as u16,
             }),
+            opens,
         })));
     }
 
     /// A segment that is acceptable says what it acknowledges of the stream, and where its payload belongs.
     #[cold]
     pub(crate) fn hear_mptcp(&mut self, segment: &Segment) {
-        let dss = match segment.rare.mptcp() {
+        let option = segment.rare.mptcp();
+        let (acked, window) = (self.snd.bytes_acked, u64::from(self.snd.window));
+        if let Some(subflow) = &mut self.subflow {
+            subflow.hear(option);
+            if subflow.speech == Speech::Silent {
+                subflow.acked = acked;
+                subflow.room_end = subflow.room_end.max(acked + window);
+                return;
+            }
+        }
+        let dss = match option {
             Some(MptcpOption::Dss(dss)) => dss,
             Some(MptcpOption::Join(_)) => return self.rcv.force_ack(),
             _ => return,
@@ -372,7 +449,6 @@ impl<C: CongestionControl> Connection<C> {
         if self.awaits_join() && self.is_established() {
             self.snd.timer.clear();
         }
-        let window = u64::from(self.snd.window);
         let arrived = self.rcv.bytes;
         let Some(subflow) = &mut self.subflow else {
             return;

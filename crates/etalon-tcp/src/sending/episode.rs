@@ -110,6 +110,12 @@ impl<C: CongestionControl> Path<C> {
         self.set_state(clock, State::Open);
     }
 
+    /// The window is the threshold from now on: a path that is not active has no ACKs to pace its reduction. Observed on Linux: a
+    /// path that comes back in a recovery which began meanwhile has a window of the threshold (`tests/tdn.rs`).
+    fn reduce_at_once(&mut self) {
+        self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+    }
+
     /// Fast recovery begins. Returns whether the window is reduced for it, and not already under reduction. `ece`: the ACK
     /// carried ECE, which forbids an undo.
     pub(crate) fn begin_fast_recovery(&mut self, clock: &Clock, flight: Flight, ece: bool) -> bool {
@@ -388,7 +394,9 @@ impl<C: CongestionControl> Sender<C> {
             }
             if path.pipe.lost > 0 && path.recovery.state < State::FastRecovery {
                 self.stats.recoveries += 1;
-                path.begin_fast_recovery(clock, flight, false);
+                if path.begin_fast_recovery(clock, flight, false) {
+                    path.reduce_at_once();
+                }
             }
         }
     }
