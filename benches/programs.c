@@ -66,6 +66,7 @@ static void rounds(long times, int counter)
 int main(int argc, char **argv)
 {
 	long times = argc > 2 ? atol(argv[2]) : 0;
+	volatile unsigned long long counter __attribute__((unused));
 	struct timespec now;
 
 	if (!strcmp(argv[1], "rounds") || !strcmp(argv[1], "rounds-without"))
@@ -76,7 +77,7 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[1], "clock"))
 			clock_gettime(CLOCK_MONOTONIC, &now);
 		else if (!strcmp(argv[1], "counter"))
-			__rdtsc();
+			counter = __rdtsc();
 		else if (!strcmp(argv[1], "fork"))
 			run_true();
 	}

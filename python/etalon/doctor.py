@@ -83,7 +83,7 @@ def examine() -> Iterator[Check]:
     """All checks, in the order in which they matter."""
     yield from (_python(), _core(), _processor())
     yield from _building()
-    yield from (_ptrace(), _calls(), _memory_file(), _layout(), _disk(), _memory())
+    yield from (_ptrace(), _calls(), _processors(), _memory_file(), _layout(), _disk(), _memory())
     yield from _image()
     yield from (_program(name, package) for name, package in PROGRAMS.items())
     yield _otcp()
@@ -203,6 +203,13 @@ def _calls() -> Check:
     found = "notified" if good else "by ptrace: programs' calls take about five times as long"
     remedy = "" if good else "Linux 5.0 or newer; in a container: --security-opt seccomp=unconfined"
     return Check("system calls", _state(good, State.OPTIONAL), found, remedy)
+
+
+def _processors() -> Check:
+    if os.environ.get("ETALON_PIN") == "no":
+        return Check("processors", State.OK, "runs are not pinned, as ETALON_PIN asks")
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return Check("processors", State.OK, f"{count}; each run keeps to one that no other run has")
 
 
 def _layout() -> Check:

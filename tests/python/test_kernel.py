@@ -561,7 +561,10 @@ def test_doctor_says_what_is_missing(
     assert checks["kernel"]["remedy"] == "etalon kernel build"
     assert checks["iperf3"]["state"] == "optional"
     assert checks["Python"]["state"] == "ok"
+    assert "each run keeps to one" in checks["processors"]["found"]
     assert "sudo apt-get install perl" in etalon("doctor").out
+    monkeypatch.setenv("ETALON_PIN", "no")
+    assert "runs are not pinned, as ETALON_PIN asks" in etalon("doctor").out
 
 
 def test_doctor_says_which_parts_of_otcp_work(

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 import etalon as et
-from conftest import need, need_kernel
+from conftest import need, need_kernel, need_program
 from etalon import doctor
 from etalon.plan import Plan
 from etalon.results import Run
 
 RING = Path(__file__).with_name("polling.py")
+COUNTER = Path(__file__).with_name("counter.c")
 TABLES: dict[str, Any] = {
     "name": "programs",
     "duration": "60ms",
@@ -226,6 +227,47 @@ def test_calls_by_ptrace_and_by_notifications_are_the_same_to_the_byte(
     assert by_ptrace.meta["digest"] == by_notifications.meta["digest"]
 
 
+def test_the_counter_is_read_without_a_fault_where_its_code_may_be_replaced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With calls by ptrace each read faults: the program reads the same either way, and virtual time is the same."""
+    need(doctor.notifies(), "a host whose seccomp notifies of system calls")
+    need_program("cc")
+    program = tmp_path / "counter"
+    subprocess.run(["cc", "-O1", "-o", program, COUNTER], check=True)
+    both = plan({"host": "r0h0", "command": [str(program)], "name": "it"})
+    replaced = et.run(both, engine="linux")
+    monkeypatch.setenv("ETALON_CALLS", "ptrace")
+    faulted = et.run(both, engine="linux")
+    assert replaced.outputs["programs/it.out"] == faulted.outputs["programs/it.out"]
+    assert replaced.meta["digest"] == faulted.meta["digest"]
+    *lines, end = replaced.outputs["programs/it.out"].decode().splitlines()
+    assert end == "entered 1"
+    assert lines[6] == "careful 1 1"
+    for line in (*lines[:6], *lines[7:10]):
+        _, _, took, weighted = line.split()
+        assert 20 * 1000 <= int(took) < 21 * 1000, "each read takes 20 ns"
+        assert int(weighted) >= 20 * 500_500
+    late = [int(line.split()[1]) for line in lines[10:]]
+    assert late[0] < 6000, "256 reads of 20 ns"
+    assert late[1] < 20_000
+    assert late[2] < 1_000_000
+    where = replaced.outputs["programs/it.err"].decode()
+    assert where.replace("1", "0") == faulted.outputs["programs/it.err"].decode()
+    assert [line.split() for line in where.splitlines()] == [
+        ["plain", "1"],
+        ["fenced", "1"],
+        ["stored", "1"],
+        ["ordered", "1"],
+        ["followed", "0"],
+        ["relative", "0"],
+        ["plain", "1"],
+        ["followed", "0"],
+        ["plain", "1"],
+        ["entered", "0"],
+    ]
+
+
 MEMORY = """
 import mmap, os, tempfile
 PAGE, size = 4096, 100 * 4096 + 123
@@ -262,7 +304,8 @@ def test_a_program_with_more_pages_than_the_host_maps_is_explained() -> None:
     """Pages of zeros are one on the host, each mapped by itself: the run ends with a sentence, it does not stand still."""
     pages = 70_000
     most = int(Path("/proc/sys/vm/max_map_count").read_text())
-    touch = f"memory = bytes({pages << 12}); print(sum(memory[::4096]))"
+    kind = "flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ"
+    touch = f"import mmap; print(sum(mmap.mmap(-1, {pages << 12}, {kind})[::4096]))"
     touched = plan(python(touch), linux={"memory": "1GiB"})
     if most > pages:
         assert et.run(touched, engine="linux").outputs["programs/it.out"] == b"0\n"

@@ -16,6 +16,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{AccessFlags, Pid, access};
 
+use crate::processor::Processor;
 use crate::{Image, LinuxError};
 
 /// Held while a process is forked. The process around us may have libraries whose handlers at a fork wait for their threads (OpenBLAS): two
@@ -40,6 +41,7 @@ pub(crate) struct Machine {
     child: Child,
     pub(crate) log: PipeReader,
     pub(crate) console: PipeReader,
+    _processor: Processor,
 }
 
 /// How a kernel is started.
@@ -101,15 +103,17 @@ impl Machine {
                 map(questions.into(), ANSWER_FD),
             ])
             .map_err(|e| LinuxError::boot(format!("No descriptors for the kernel: {e}.")))?;
+        let processor = Processor::claim();
         let forking = FORK.lock();
-        let child = command.spawn().map_err(|e| not_started(image, &e));
+        let child = processor.within(|| command.spawn());
         drop(forking);
-        let child = child?;
+        let child = child.map_err(|e| not_started(image, &e))?;
         drop(command); // and with it our copies of the descriptors: the log ends when the kernel does
         let machine = Machine {
             child,
             log,
             console,
+            _processor: processor,
         };
         Ok((machine, answers))
     }

@@ -4,6 +4,8 @@
 
 #[path = "kernel/computed_weeks.rs"]
 mod computed_weeks;
+#[path = "kernel/processors.rs"]
+mod processors;
 #[path = "kernel/programs.rs"]
 mod programs;
 #[path = "kernel/trees.rs"]
