@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A switch's connection: os-ken's, except that probes pass by its queues, classes and threads.
 
-One thread reads all connections (`Reader`) and takes what probes bring back; each connection has a thread for its other
-messages, which os-ken parses. With a thread each for probes too, waking these would cost more than the rest.
+One thread reads all connections (`Reader`) and takes what probes bring back; each connection has one thread for its other
+messages, which os-ken parses. os-ken has three for each, two of which sleep on for a while when a connection has ended, so
+that strangers who come and go could fill the process with threads.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from os_ken.ofproto import ofproto_parser
 from etalon_otcp import messages
 from etalon_otcp.messages import ECHO_REPLY, HEADER, PACKET_IN, VERSION
 from etalon_otcp.probing import ECHO_MARK
+from etalon_otcp.seldom import STRANGERS
 
 LOG = logging.getLogger("etalon_otcp")
 PATIENCE_S = 5.0
@@ -164,7 +166,7 @@ class Channel(Datapath):  # type: ignore[misc]
             if data:
                 del self._rest[: self._take_all(bytes(self._rest), at_ns)]
         except ValueError as error:
-            LOG.warning("the connection of %s is closed: %s", self.address, error)
+            STRANGERS.warn("the connection of %s is closed: %s", self.address[0], error)
             data = b""
         if not data:
             self._has_ended = True
@@ -211,29 +213,63 @@ class Channel(Datapath):  # type: ignore[misc]
 
     # In the connection's own
 
-    def _recv_loop(self) -> None:
+    def serve(self) -> None:
+        """Says hello, and handles messages until the connection ends."""
         self._reader.add(self)
         try:
-            while self.state != DEAD_DISPATCHER:
-                try:
-                    message = self._waiting.get(timeout=1)
-                except queue.Empty:
-                    continue
+            self.send_msg(self.ofproto_parser.OFPHello(self))
+            self._handle()
+        finally:
+            self.is_active = False
+            self.close()
+            self._reader.remove(self)
+            with contextlib.suppress(OSError):
+                self.socket.close()
+
+    def send(self, data: bytes, close_socket: bool = False) -> bool:
+        """Sends a message, from any thread; whether it was sent. A switch that takes nothing for `PATIENCE_S` is given up."""
+        try:
+            if self.state == DEAD_DISPATCHER:
+                return False
+            self.socket.sendall(data)
+        except OSError:
+            self.close()
+            return False
+        if close_socket:
+            self.close()
+        return True
+
+    def close(self) -> None:
+        """Ends it, from any thread."""
+        super().close()
+        self._waiting.put(None)
+
+    def _handle(self) -> None:
+        every, most = self.echo_request_interval, self.max_unreplied_echo_requests
+        due = time.monotonic()
+        while self.state != DEAD_DISPATCHER:
+            if most and time.monotonic() >= due:
+                due = time.monotonic() + every
+                if len(self.unreplied_echo_requests) > most:
+                    return
+                request = self.ofproto_parser.OFPEchoRequest(self)
+                self.unreplied_echo_requests.append(self.set_xid(request))
+                self.send_msg(request)
+            with contextlib.suppress(queue.Empty):
+                message = self._waiting.get(timeout=min(1.0, every))
                 if message is None:
                     return
                 self._by_os_ken(message)
                 self._got += len(message)
                 if self.is_idle:
                     self._reader.resume(self)
-        finally:
-            self._reader.remove(self)
-            with contextlib.suppress(OSError):
-                self.socket.close()
 
     def _by_os_ken(self, message: bytes) -> None:
         """Parses a message, and hands it to applications, then to os-ken's own handlers."""
         version, kind, length, transaction = HEADER.unpack_from(message)
         parsed = ofproto_parser.msg(self, version, kind, length, transaction, message)
+        if not parsed:
+            STRANGERS.warn("%s sends a message of type %d that is malformed", self.address[0], kind)
         if not parsed or self.ofp_brick is None:
             return
         event = ofp_event.ofp_msg_to_ev(parsed)

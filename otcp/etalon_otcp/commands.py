@@ -46,6 +46,7 @@ def controller(
 
     config = Config.load(file)
     if check:
+        process.check(config)
         common.note(f"{file}: {len(config.switch)} switches, {len(config.host)} hosts")
         return
     logging.basicConfig(
@@ -53,6 +54,9 @@ def controller(
         format="%(asctime)s %(levelname)s %(message)s",
     )
     logging.getLogger("os_ken").setLevel(logging.ERROR)
+    logging.getLogger("os_ken.ofproto.ofproto_parser").setLevel(
+        logging.CRITICAL
+    )  # strangers' bytes
     process.run(
         config, lambda url: common.note(f"API at {url}, OpenFlow at {config.openflow.listen}")
     )

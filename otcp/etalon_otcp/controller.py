@@ -227,12 +227,14 @@ class Controller:
 
     def probe_ports(self, switch: str, number: int | None = None) -> None:
         """LLDP out of a switch's ports, or one of them."""
-        for port in self.topology.ports_up(switch):
-            if number in (None, port.number):
-                place = PortId(switch, port.number)
-                with self.lock:
-                    action = self.prober.link(place, time.monotonic_ns(), sample=False)
-                self.send(action)
+        known = self.topology
+        numbers = [number] if number is not None else [p.number for p in known.ports_up(switch)]
+        for place in (PortId(switch, one) for one in numbers):
+            if not known.is_up(place):
+                continue
+            with self.lock:
+                action = self.prober.link(place, time.monotonic_ns(), sample=False)
+            self.send(action)
 
     def probe_host(self, name: str, place: PortId) -> None:
         """Asks at a port whether a host is there."""

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Where switches connect: so many connections at a time, TLS, and a time in which a switch has to say who it is.
 
-os-ken's own server takes any number of connections, each with three threads, and tells nobody about certificates.
+os-ken's own server takes any number of connections, and tells nobody about certificates.
 """
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import socket
 import ssl
 import threading
@@ -17,9 +16,9 @@ from typing import Any
 
 from etalon.errors import EtalonError
 from etalon_otcp.channel import Channel, Reader
-from etalon_otcp.config import OpenFlow
+from etalon_otcp.config import Listen, OpenFlow
+from etalon_otcp.seldom import STRANGERS
 
-LOG = logging.getLogger("etalon_otcp")
 UNKNOWN_S = 10.0
 """A connection that has not told its datapath id by then is dropped."""
 SPARE = 32
@@ -62,7 +61,7 @@ class Listening:
     def __init__(self, at: socket.socket, listen: OpenFlow, switches: int) -> None:
         self._at = at
         self._most = 2 * switches + SPARE
-        self._context = _context(listen)
+        self._context = context(listen)
         self._connections: set[Connection] = set()
         self._lock = threading.Lock()
         self._reader = Reader()
@@ -78,7 +77,7 @@ class Listening:
             except OSError as error:  # out of descriptors: others may go meanwhile
                 if self._at.fileno() < 0:
                     return
-                LOG.warning("a switch cannot be let in: %s", error)
+                STRANGERS.warn("a switch cannot be let in: %s", error)
                 time.sleep(0.1)
                 continue
             connection = Connection(found)
@@ -89,7 +88,7 @@ class Listening:
             try:
                 serving.start()
             except RuntimeError as error:  # no more threads
-                LOG.warning("a switch cannot be let in: %s", error)
+                STRANGERS.warn("a switch cannot be let in: %s", error)
                 with self._lock:
                     self._connections.discard(connection)
                 connection.close()
@@ -134,7 +133,7 @@ class Listening:
                 try:
                     wrapped = self._context.wrap_socket(connection.socket, server_side=True)
                 except (OSError, ValueError) as error:
-                    LOG.warning("%s: no TLS: %s", address[0], error)
+                    STRANGERS.warn("%s: no TLS: %s", address[0], error)
                     return
                 with self._lock:
                     connection.socket = wrapped
@@ -148,7 +147,7 @@ class Listening:
                 try:
                     datapath.serve()
                 except Exception as error:
-                    LOG.warning("the connection of %s has failed: %r", address[0], error)
+                    STRANGERS.warn("the connection of %s has failed: %r", address[0], error)
 
     @contextlib.contextmanager
     def _counted(self, connection: Connection) -> Iterator[None]:
@@ -171,16 +170,21 @@ def names_of(certificate: Any) -> Iterator[str]:
             yield value
 
 
-def _context(listen: OpenFlow) -> ssl.SSLContext | None:
+def context(listen: Listen) -> ssl.SSLContext | None:
+    """How to speak TLS there; None for plain text.
+
+    Raises:
+        EtalonError: if certificate, key or CA cannot be used.
+    """
     if listen.certificate is None or listen.key is None:
         return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(listen.certificate, listen.key)
+        made.load_cert_chain(listen.certificate, listen.key)
         if listen.client_ca:
-            context.load_verify_locations(listen.client_ca)
-            context.verify_mode = ssl.CERT_REQUIRED
+            made.load_verify_locations(listen.client_ca)
+            made.verify_mode = ssl.CERT_REQUIRED
     except (OSError, ssl.SSLError) as error:
         raise EtalonError(f"TLS with {listen.certificate}, {listen.key}: {error}") from None
-    return context
+    return made

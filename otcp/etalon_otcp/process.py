@@ -24,6 +24,24 @@ def check_extra() -> None:
         raise EtalonError(f"{', '.join(missing)} is missing: pip install 'etalon-rdcn[otcp]'")
 
 
+def check(config: Config) -> None:
+    """Reads what a start needs besides the file itself: tokens, certificates, and the state of before.
+
+    Raises:
+        EtalonError: if one of them cannot be used.
+    """
+    check_extra()
+    from etalon_otcp import listening
+    from etalon_otcp.api.auth import Tokens
+    from etalon_otcp.state import State
+
+    State.load(config.state)
+    if config.api.tokens:
+        Tokens(config.api.tokens)
+    for listen in (config.openflow, config.api):
+        listening.context(listen)
+
+
 def run(config: Config, ready: Callable[[str], None]) -> None:
     """Runs until SIGINT or SIGTERM; calls `ready` with the API's address once it listens.
 
@@ -43,6 +61,7 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
     probes = measuring.Measuring(controller)
     service = Service(controller, probes)
     at = server.bind(config.api)
+    host, port = at.getsockname()[:2]
     openflow = server.bind(config.openflow)
     listening = Listening(openflow, config.openflow, len(config.switch))
     stop_api = server.start(service, at)
@@ -60,11 +79,10 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
         signal.signal(number, lambda *_: done.set())
     for thread in work:
         thread.start()
-    host, port = at.getsockname()[:2]
-    ready(
-        f"http{'s' if config.api.certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}"
-    )
     try:
+        ready(
+            f"http{'s' if config.api.certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}"
+        )
         done.wait()
     finally:
         controller.stop()

@@ -30,7 +30,8 @@ from etalon_otcp.entries import COOKIE, COOKIE_MASK, Entries, is_ours
 from etalon_otcp.listening import Listening
 from etalon_otcp.network import PortId
 from etalon_otcp.probing import MOST_PORT, Action, Echo
-from etalon_otcp.topology import PortDescription
+from etalon_otcp.seldom import STRANGERS
+from etalon_otcp.topology import MOST_PORTS, PortDescription
 
 LOG = logging.getLogger("etalon_otcp")
 _RATES = {
@@ -154,11 +155,11 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         dpid = event.msg.datapath_id  # os-ken knows the connection by it only after us
         name = self._names.get(dpid)
         if name is None:
-            LOG.warning("switch %016x is not in the topology file; it is left alone", dpid)
+            STRANGERS.warn("switch %016x is not in the topology file; it is left alone", dpid)
             return
         names = getattr(datapath, "names", None)
         if names is not None and not names & {name, f"{dpid:016x}"}:
-            LOG.warning(
+            STRANGERS.warn(
                 "a certificate of %s claims to be switch %s: expected %s or %016x among its names",
                 ", ".join(sorted(names)) or "nobody", name, name, dpid,
             )  # fmt: skip
@@ -189,6 +190,12 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
             return
         described = [_description(port) for port in event.msg.body if port.port_no < MOST_PORT]
         switch.ports = [*(switch.ports or []), *described]
+        if len(switch.ports) > MOST_PORTS:
+            STRANGERS.warn(
+                "switch %s has more than %d ports; it is left alone", switch.name, MOST_PORTS
+            )
+            switch.datapath.close()
+            return
         if not event.msg.flags & ofproto_v1_3.OFPMPF_REPLY_MORE and not switch.told:
             switch.told = True
             self.controller.switch_up(switch.name, switch.ports, switch.entries.table)
@@ -294,7 +301,10 @@ def _description(port: Any) -> PortDescription:
     rate = port.curr_speed * 1000 or max(
         (bps for name, bps in _RATES.items() if port.curr & getattr(ofproto_v1_3, name)), default=0
     )
-    name = port.name.decode(errors="replace") if isinstance(port.name, bytes) else str(port.name)
+    given = port.name.decode(errors="replace") if isinstance(port.name, bytes) else str(port.name)
+    name = "".join(
+        one if one.isprintable() else "?" for one in given
+    )  # it goes to logs and terminals
     return PortDescription(port.port_no, name, up, rate or None)
 
 

@@ -16,6 +16,8 @@ from etalon_otcp.seats import Seats
 STEADY_NS = 20_000
 """A delay that is measured again and differs by no more stays what it was, so that noise publishes nothing."""
 
+MOST_PORTS = 4096
+"""Of a switch; a switch that tells of more could fill the memory."""
 UNANSWERED = 3
 """Watches without LLDP after which a link is down."""
 
@@ -126,6 +128,8 @@ class Topology:
         if ports is None:
             return False
         before, place = ports.get(port.number), PortId(switch, port.number)
+        if before is None and not deleted and len(ports) >= MOST_PORTS:
+            return False
         if deleted:
             ports.pop(port.number, None)
         else:

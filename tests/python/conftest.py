@@ -31,6 +31,7 @@ settings.load_profile("etalon")
 # Where tests run in the background, Ctrl-C may be ignored; the tests of it need it, and so do their child processes.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+os.environ.pop("COLUMNS", None)  # tables are as wide as they need to be
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -22,6 +22,10 @@ Command = Callable[..., Answer]
 def test_other_words_for_schedules_are_understood(etalon: Command) -> None:
     with pytest.raises(PlanError, match='did you mean "strobe"'):
         Plan.from_dict({"schedule": {"kind": "round-robin"}})
+    with pytest.raises(PlanError, match='did you mean "strobe"'):
+        Plan.from_dict({"schedule": {"kind": "RoundRobin"}})
+    with pytest.raises(PlanError, match='"rotor", which is for networks of kind "ocs"'):
+        Plan.from_dict({"schedule": {"kind": "rotor", "day": "90us"}})
     answer = etalon("list", "round-robin")
     assert answer.code == 2
     assert '"strobe"' in answer.err
@@ -153,3 +157,14 @@ def test_a_run_that_is_shorter_than_its_timeouts_says_so(small: Plan) -> None:
     ):
         run = et.run(short)
     assert run.counted("rtos")
+
+
+def test_a_plan_or_a_paper_is_cited_too(etalon: Command, tmp_path: Path) -> None:
+    def cited(*what: object) -> set[str]:
+        return set(re.findall(r"@\w+{(\w+),", etalon("cite", *what).out))
+
+    assert cited("opera") == {"etalon", "opera"}
+    etalon("examples", "--copy", ".")
+    assert cited("rotornet.toml") == {"etalon", "rotornet"}
+    assert cited("powertcp.toml", "tdtcp.toml") == {"etalon", "nsdi20", "powertcp", "sigcomm22"}
+    assert etalon("cite", "nowhere").code == 2

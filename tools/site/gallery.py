@@ -28,8 +28,8 @@ RUNS = {
         "for day in (45, 90, 180, 360, 720)} for voq in (8, 64)}"
     ),
     "tdtcp": 'load("tdtcp", {"measure.reordering": True})',
-    "incast": 'load("incast", {"duration": "100ms"})',
-    "poisson": 'load("poisson", {"poisson.period": "10ms"})',
+    "incast": 'load("incast")',
+    "poisson": 'load("poisson")',
     "hdfs": (
         '{p: load("dfsio", {"dfsio.size": "2MB", "dfsio.writers": 8, "dfsio.placement": p}) for p in ("hdfs", "rehdfs")}'
     ),

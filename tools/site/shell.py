@@ -20,7 +20,7 @@ from pathlib import Path
 BLOCK = re.compile(r"^```(shell|python|toml) run ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WALL_CLOCK = re.compile(r"(?<= in )\d+(\.\d+)? (s|ms|min)\b(?=[;,]|$)", re.MULTILINE)
 """How long something took: what differs between two builds of the site."""
-COLUMNS = 100
+COLUMNS = 95
 
 
 def run_blocks(markdown: str, folder: Path) -> str:

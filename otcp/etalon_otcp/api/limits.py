@@ -36,14 +36,14 @@ class Connections:
     """Connections at a time: so many in all, and so many from one address."""
 
     def __init__(self, most: int, most_of_one: int) -> None:
-        self._most = most
+        self.most = most
         self._most_of_one = most_of_one
         self._by_address: Counter[str] = Counter()
         self._all = 0
 
     def enter(self, address: str) -> bool:
         """Counts a connection; whether it may stay. One that may not is not counted."""
-        if self._all >= self._most or self._by_address[address] >= self._most_of_one:
+        if self._all >= self.most or self._by_address[address] >= self._most_of_one:
             return False
         self._all += 1
         self._by_address[address] += 1

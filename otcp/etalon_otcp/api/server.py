@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import ssl
 import threading
@@ -16,11 +15,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from etalon.errors import EtalonError
 from etalon_otcp.api.app import make
+from etalon_otcp.api.door import MOST_SHAKING, Door, be_brief
 from etalon_otcp.api.limits import Connections
 from etalon_otcp.api.service import Service
 from etalon_otcp.config import Listen
+from etalon_otcp.seldom import STRANGERS
 
-LOG = logging.getLogger("etalon_otcp")
 SLOW_S = 10.0
 """A connection that takes nothing for so long, or has not asked all of a request by then, is dropped."""
 MOST_HEADERS = 16 * 1024
@@ -36,15 +36,19 @@ class Guarded(H11Protocol):
 
     counted: Connections
     """All of this server."""
+    door: Door | None = None
+    """Where it came in, if it had to speak TLS first."""
     _from: str | None = None
     """The address of a connection that is counted."""
     _slow: asyncio.TimerHandle | None = None
     _asking: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        address = (transport.get_extra_info("peername") or ("",))[0]
+        peer = transport.get_extra_info("peername") or ("",)
+        address = peer[0]
+        if self.door is not None:
+            self.door.entered(peer)
         if not self.counted.enter(address):
-            LOG.debug("%s has too many connections", address)
             transport.write(BUSY)
             transport.close()
             transport.set_protocol(asyncio.Protocol())
@@ -94,7 +98,9 @@ class Guarded(H11Protocol):
             self._asking = None
 
     def _drop(self) -> None:
-        LOG.warning("%s is too slow and was dropped", self.client)
+        STRANGERS.warn(
+            "%s is too slow and was dropped", self.client[0] if self.client else "somebody"
+        )
         self.transport.abort()
 
 
@@ -118,9 +124,11 @@ def start(service: Service, at: socket.socket) -> Callable[[], None]:
         EtalonError: if certificate, key or CA cannot be used.
     """
     listen = service.controller.config.api
+    most = min(MOST_SHAKING, max(1, service.connections.most // 4))
+    door = Door(at, most, listen.connections_of_one) if listen.certificate else None
     config = uvicorn.Config(
         make(service),
-        http=type("Http", (Guarded,), {"counted": service.connections}),
+        http=type("Http", (Guarded,), {"counted": service.connections, "door": door}),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -142,7 +150,8 @@ def start(service: Service, at: socket.socket) -> Callable[[], None]:
 
     async def serve() -> None:
         service.hub.attach(asyncio.get_running_loop())
-        await server.serve(sockets=[at])
+        be_brief(asyncio.get_running_loop())
+        await server.serve(sockets=[at if door is None else door])
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), name="api", daemon=True)
     thread.start()

@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from etalon.plan import Plan
 
 
+OF_MECHANISM = {
+    "retcp": "nsdi20",
+    "tdtcp": "sigcomm22",
+    "rotor": "rotornet",
+    "rotorlb": "rotornet",
+    "opera": "opera",
+    "powertcp": "powertcp",
+    "theta-powertcp": "powertcp",
+}
+"""By the name of a schedule, transport or congestion control: the paper that it is from."""
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command(epilog="Example:  etalon cite runs/strobe-1a2b3c4d >> paper.bib")(cite)
@@ -25,19 +37,28 @@ def register(app: typer.Typer) -> None:
 def cite(
     folders: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FOLDER", help="Folders of runs.", show_default=False),
+        typer.Argument(
+            metavar="WHAT",
+            help="Folders of runs, plan files, or papers (etalon list papers).",
+            show_default=False,
+        ),
     ] = None,
     json: common.Json = False,
 ) -> None:
-    """Print BibTeX entries for Etalon and all papers, or for those that these runs used."""
+    """Print BibTeX entries for Etalon and all papers, or for those that these use."""
     from etalon import reproduce
 
     papers = reproduce.heads()
     if folders:
+        from etalon.plan import Plan
         from etalon.results import Run
 
-        runs = [Run.load(folder) for folder in folders]
-        used = {name for run in runs for name in papers_of(run.plan)}
+        used = {str(what) for what in folders if str(what) in papers}
+        others = [what for what in folders if str(what) not in papers]
+        plans = [Plan.load(what) for what in others if what.suffix == ".toml"]
+        runs = [Run.load(what) for what in others if what.suffix != ".toml"]
+        for plan in (*plans, *(run.plan for run in runs)):
+            used |= papers_of(plan)
         papers = {name: head for name, head in papers.items() if name in used}
         kernels = sorted({str(run.meta["kernel"]) for run in runs if "kernel" in run.meta})
     else:
@@ -50,16 +71,14 @@ def cite(
 
 
 def papers_of(plan: Plan) -> set[str]:
-    """The papers whose mechanisms a plan uses: the emulator for circuits, reTCP, TDTCP, OTCP, hosts that announce demand."""
-    found = set()
+    """The papers whose mechanisms a plan uses: schedules, transports, congestion controls, hosts that announce demand."""
     values = plan.to_dict()
-    if plan.week_ns or values.get("schedule"):
-        found.add("nsdi20")
+    network = values.get("network", {}).get("kind", "rdcn")
     kinds = {workload.transport.kind for workload in plan.workloads}
     controls = {control for workload in plan.workloads for control in workload.controls}
-    if "tdtcp" in kinds:
-        found.add("sigcomm22")
-    if "retcp" in controls:
+    used = {*kinds, *controls, str(values.get("schedule", {}).get("kind"))}
+    found = {paper for mechanism, paper in OF_MECHANISM.items() if mechanism in used}
+    if network == "rdcn" and (plan.week_ns or values.get("schedule")):
         found.add("nsdi20")
     if values.get("tcp", {}).get("otcp"):
         found.add("cnsm16")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -255,13 +256,15 @@ def printable(text: str) -> str:
 
 
 def print_table(table: Table) -> None:
-    """Prints a table to standard output; its width is the terminal's, or whatever it needs if there is none."""
+    """Prints a table to standard output; its width is the terminal's, else COLUMNS', else whatever it needs."""
     from rich.console import Console
 
     if sys.stdout.isatty():
         Console(markup=False, highlight=False).print(table)
         return
-    console = Console(width=1000, markup=False, highlight=False)
+    told = os.environ.get("COLUMNS", "")
+    width = int(told) if told.isdecimal() and int(told) else 1000
+    console = Console(width=width, markup=False, highlight=False)
     with console.capture() as text:
         console.print(table)
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.get().splitlines())

@@ -137,7 +137,7 @@ def _kind(text: str) -> Kind:
         return Kind(text)
     from etalon.plan.schedules import SCHEDULES
 
-    if also := SCHEDULES.also.get(text.lower()):
+    if also := SCHEDULES.meant(text):
         raise PlanError(
             f'there is no list "{text}"; the schedule of this name is "{also}" here: `etalon list schedulers`'
         )

@@ -153,4 +153,5 @@ def _show(result: sweeps.Sweep, folder: Path) -> None:
         table.add_row(*row)
     common.print_table(table)
     typer.echo("circuit, packet and latency: the measured pair; the rest: all pairs")
-    typer.echo(f"{len(result.runs)} runs; table and results in {folder}")
+    runs = len(result.runs)
+    typer.echo(f"{runs} run{'' if runs == 1 else 's'}; table and results in {folder}")

@@ -39,6 +39,8 @@ class Table(BaseModel):
     """Keys whose values may be given alone, in this order: ("10Gbps", "5us") for {rate: "10Gbps", delay: "5us"}."""
     which: ClassVar[str] = ""
     """Where a table may be of several kinds, which this is: 'of kind "strobe"'."""
+    aside: ClassVar[str] = ""
+    """What follows `which` where the table is given keys of another kind."""
 
     def __repr__(self) -> str:
         """What was given, as a plan has it."""
@@ -69,6 +71,10 @@ class Table(BaseModel):
         return {**own, **given} if isinstance(given, Mapping) else given
 
 
+def _bare(name: object) -> str:
+    return str(name).lower().translate({ord(mark): None for mark in "-_ "})
+
+
 @dataclass(frozen=True)
 class Kinds:
     """The classes that a table may be of, told apart by its key `kind`."""
@@ -83,6 +89,10 @@ class Kinds:
     """Other names that the field has for kinds."""
     marks: Mapping[str, str] = field(default_factory=dict)
     """By what is in the name of a kind that the user defines: the kind that stands for all such."""
+
+    def meant(self, name: object) -> str | None:
+        """The kind that has this other name, with or without hyphens; None if no kind has."""
+        return next((kind for one, kind in self.also.items() if _bare(one) == _bare(name)), None)
 
     def tags(self) -> Iterator[tuple[str, type[Table]]]:
         """What names each class in pydantic's errors."""

@@ -83,7 +83,7 @@ def explain(detail: ErrorDetails, model: type[BaseModel], under: str = "") -> Pl
     elif kind == "union_tag_invalid" and place.kinds is not None:
         path = (*path, "kind")
         value = value.get("kind") if isinstance(value, Mapping) else value
-        sentence = _one_of(value, list(place.kinds.classes), place.kinds.also)
+        sentence = _one_of(value, list(place.kinds.classes), place.kinds.meant(value))
     elif kind in _NO_TABLE:
         sentence = f"{shown(value)} must be {_a_table(place.field)}"
     elif kind in ("tuple_type", "list_type") and isinstance(value, dict) and _several(place.field):
@@ -104,7 +104,7 @@ def _unknown_key(place: _Place, under: str) -> str:
     having = [table.which for table in rivals if _field(table, key)]
     if having and issubclass(place.table, Table):
         what = next((part for part in reversed(place.path[:-1]) if isinstance(part, str)), under)
-        return f"only a {what} {' or '.join(having)} has it, not one {place.table.which}"
+        return f"only a {what} {' or '.join(having)} has it, not one {place.table.which}{place.table.aside}"
     names = [field.alias or name for name, field in place.table.model_fields.items()]
     near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
     if near:
@@ -154,9 +154,8 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
     return []
 
 
-def _one_of(value: Any, choices: Sequence[str], also: Mapping[str, str] | None = None) -> str:
-    known = (also or {}).get(str(value).lower())
-    near = [known] if known else difflib.get_close_matches(str(value), choices, n=1, cutoff=0.5)
+def _one_of(value: Any, choices: Sequence[str], meant: str | None = None) -> str:
+    near = [meant] if meant else difflib.get_close_matches(str(value), choices, n=1, cutoff=0.5)
     hint = f"; did you mean {shown(near[0])}?" if near else ""
     return f"{shown(value)} must be one of {', '.join(map(shown, choices))}{hint}"
 

@@ -21,6 +21,7 @@ from conftest import need_module
 
 need_module("os_ken", "otcp")
 
+from os_ken.cfg import CONF
 from os_ken.controller.handler import DEAD_DISPATCHER
 from os_ken.ofproto import ofproto_parser
 from os_ken.ofproto import ofproto_v1_3 as proto
@@ -32,6 +33,7 @@ from etalon_otcp import messages
 from etalon_otcp.channel import MOST_WAITING, Channel, Reader, Wire
 from etalon_otcp.demo.credentials import certificates
 from etalon_otcp.probing import ECHO_MARK
+from etalon_otcp.seldom import Seldom
 from etalon_otcp.switches import frame_of
 
 DATAPATH = ProtocolDesc(version=proto.OFP_VERSION)
@@ -193,6 +195,41 @@ def test_a_connection_that_is_closed_is_read_no_more(ends: Ends) -> None:
     channel.close()
     until(lambda: channel.state == DEAD_DISPATCHER and channel.socket.fileno() < 0)
     assert not ends._reader._channels and not ends._reader._paused
+
+
+def test_a_switch_that_does_not_answer_echoes_is_gone(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CONF, "echo_request_interval", 0.01)
+    monkeypatch.setattr(CONF, "maximum_unreplied_echo_requests", 2)
+    channel = ends.connect()
+    far = ends.far[-1]
+    far.sendall(echo(messages.ECHO_REPLY, b""))  # with another's number
+    until(lambda: channel.socket.fileno() < 0)
+    heard = b""
+    while data := far.recv(4096):
+        heard += data
+    kinds = [heard[at + 1] for at in range(0, len(heard), 8)]
+    assert kinds[0] == 0 and set(kinds[1:]) == {messages.ECHO_REQUEST} and len(kinds) > 2
+
+
+def test_connections_that_come_and_go_leave_no_threads(ends: Ends) -> None:
+    before = threading.active_count()
+    for _ in range(50):
+        ends.connect()
+        ends.far[-1].close()
+    until(lambda: threading.active_count() <= before + 2, 2)
+
+
+def test_what_strangers_cause_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    seldom = Seldom(most=3, each_s=0.3)
+    for number in range(100):
+        seldom.warn("connection %d", number)
+    time.sleep(0.3)
+    seldom.warn("later")
+    said = [record.getMessage() for record in caplog.records]
+    assert said[:3] == ["connection 0", "connection 1", "connection 2"]
+    assert said[3:] == ["97 more warnings about connections were left out", "later"]
 
 
 def test_over_tls_threads_read_and_write_at_once(ends: Ends, tmp_path: Path) -> None:

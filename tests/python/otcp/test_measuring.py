@@ -81,7 +81,7 @@ def connected(controller: Controller, network: Network) -> Iterator[None]:
     assert beside.stdin
     beside.stdin.write(json.dumps(told).encode() + b"\n")
     beside.stdin.close()
-    threads = [threading.Thread(target=channel._recv_loop) for channel in channels]
+    threads = [threading.Thread(target=channel.serve) for channel in channels]
     for thread in threads:
         thread.start()
     try:

@@ -21,6 +21,7 @@ from etalon_otcp.entries import COOKIE, FORWARD_PRIORITY, OTHERS_PRIORITY, Entri
 from etalon_otcp.forwarding import OTHERS
 from etalon_otcp.network import PortId
 from etalon_otcp.switches import Switches
+from etalon_otcp.topology import MOST_PORTS, PortDescription
 
 FILE = """
 [tcp]
@@ -103,6 +104,40 @@ def test_tcp_entries_are_counted_over_all_parts_of_a_reply(
     switches.flow_stats(connection.say([tcp(3, 2, 81)]))
     assert controller.flow_counts() == {two: 1}, "a new entry, with fewer packets than the old"
     assert calls == ["t1"] * 4
+
+
+def named(number: int, name: bytes) -> Any:
+    return parser.OFPPort(number, "02:00:00:00:01:01", name, 0, 0, 0, 0, 0, 0, 10**6, 0)
+
+
+def test_a_ports_name_cannot_write_lines_of_the_log(
+    switches: Switches, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    connection = Connection()
+    switches.features(connection.say([], datapath_id=1))
+    switches.ports(connection.say([named(1, b"p1")]))
+    status = {"desc": named(2, b"x\n2026 WARNING\x1b[2J"), "reason": proto.OFPPR_ADD}
+    switches.port_status(connection.say([], **status))
+    assert "port 2 (x?2026 WARNING?[2J) of t1: up, 1000 Mb/s" in caplog.text
+    assert "x\n2026" not in caplog.text
+
+
+def test_a_switch_with_ports_without_end_is_left_alone(switches: Switches) -> None:
+    topology, connection = switches.controller.topology, Connection()
+    closed: list[bool] = []
+    connection.close = lambda: closed.append(True)  # type: ignore[attr-defined]
+    switches.features(connection.say([], datapath_id=1))
+    switches.ports(connection.say([named(1, b"p1")]))
+    for number in range(2, 6000):
+        described = PortDescription(number, f"p{number}", True, 10**9)
+        topology.port("t1", described, False, 0.0)
+    assert len(topology.ports_up("t1")) == MOST_PORTS
+    switches.features(connection.say([], datapath_id=1))
+    part = [named(number, b"p") for number in range(1, 1001)]
+    for _ in range(5):
+        switches.ports(connection.say(part, more=True))
+    assert closed == [True, True], "the older connection, and this one"
 
 
 def test_a_packet_out_by_hand_is_os_kens() -> None:

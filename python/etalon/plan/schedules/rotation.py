@@ -25,6 +25,9 @@ class Rotation(Schedule):
     """Circuit switches that go through their matchings. Only for networks of kind "ocs"."""
 
     for_circuit_switches: ClassVar = True
+    aside: ClassVar = (
+        ', which is for networks of kind "ocs"; on a network with one circuit switch it is "strobe"'
+    )
     slice: Duration = 100 * US
     """Time from one change of a matching to the next, the night included."""
     night: Time = 10 * US

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The API's listening socket: connections that have not finished TLS's handshake are few, and make room for others.
+
+asyncio tells nobody of a connection before its handshake is over, waits for that for a minute, and keeps a quarter of a
+megabyte for it meanwhile: strangers who say nothing could fill memory and descriptors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import time
+from asyncio import sslproto
+from typing import Any
+
+MOST_SHAKING = 1024
+"""Connections in their handshake at a time."""
+PATIENCE_S = 1.0
+"""A handshake that has lasted so long makes room for another one."""
+HANDSHAKE_S = 10.0
+"""One that is not over by then ends."""
+_BUFFER = 16 * 1024
+"""Of each connection: what a record of TLS holds. asyncio's is sixteen times as large."""
+
+
+class Door(socket.socket):
+    """Takes the place of a listening socket; `most` in their handshake in all, `most_of_one` from one address."""
+
+    def __init__(self, at: socket.socket, most: int, most_of_one: int) -> None:
+        super().__init__(fileno=at.detach())
+        self._most, self._most_of_one = most, most_of_one
+        self._shaking: dict[Any, tuple[socket.socket, float]] = {}
+        self.refused = 0
+        """Connections that were too many, or too slow."""
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """As of sockets; one that is too many is closed at once, and ends as others do."""
+        found, peer = super().accept()
+        now = time.monotonic()
+        if self._has_room(peer[0], now):
+            self._shaking[peer] = found, now
+        else:
+            self._end(found)
+        return found, peer
+
+    def entered(self, peer: Any) -> None:
+        """A handshake is over."""
+        self._shaking.pop(peer, None)
+
+    def __len__(self) -> int:
+        return len(self._shaking)
+
+    def _has_room(self, address: str, now: float) -> bool:
+        if len(self._shaking) >= min(self._most, self._most_of_one):
+            self._shaking = {p: one for p, one in self._shaking.items() if one[0].fileno() >= 0}
+        of_one = [peer for peer in self._shaking if peer[0] == address]
+        if len(of_one) >= self._most_of_one:
+            return self._make_room(of_one[0], now)
+        if len(self._shaking) >= self._most:
+            return self._make_room(next(iter(self._shaking)), now)
+        return True
+
+    def _make_room(self, oldest: Any, now: float) -> bool:
+        found, since = self._shaking[oldest]
+        if now - since < PATIENCE_S:
+            return False
+        del self._shaking[oldest]
+        self._end(found)
+        return True
+
+    def _end(self, found: socket.socket) -> None:
+        """Its transport sees that, and closes it."""
+        self.refused += 1
+        with contextlib.suppress(OSError):
+            found.shutdown(socket.SHUT_RDWR)
+
+
+def be_brief(loop: asyncio.AbstractEventLoop) -> None:
+    """Servers of this loop that speak TLS wait `HANDSHAKE_S` for handshakes, and keep less for each connection."""
+    sslproto.SSLProtocol.max_size = _BUFFER
+    create = loop.create_server
+
+    def brief(*arguments: Any, ssl: Any = None, **named: Any) -> Any:
+        if ssl is not None:
+            named["ssl_handshake_timeout"] = HANDSHAKE_S
+        return create(*arguments, ssl=ssl, **named)
+
+    loop.create_server = brief  # type: ignore[method-assign]
