@@ -110,7 +110,7 @@ def plan(name):
     return et.load(f"plans/{name}.toml")
 
 
-def load(name, changes):
+def load(name, changes={}):
     return et.run(plan(name).replace(changes))
 """
 
@@ -162,7 +162,7 @@ def _runs() -> dict[str, Any]:
     def plan(name: str) -> et.Plan:
         return et.Plan.load(EXAMPLES / f"{name}.toml")
 
-    def load(name: str, changes: dict[str, Any]) -> et.Run:
+    def load(name: str, changes: Mapping[str, Any] = {}) -> et.Run:
         return et.run(plan(name).replace(changes))
 
     names: dict[str, Any] = {"et": et, "figures": figures, "plan": plan, "load": load}
