@@ -30,7 +30,7 @@ fn ocs() -> Value {
         "cutoff_bytes": 15_000_000, "guard_ns": 5, "skew_ns": 4, "late": "completes", "most_hops": 9,
         "failures": [{"part": {"link": [2, 1]}, "from_ns": 1, "to_ns": 9, "locks_after_ns": 3},
             {"part": {"link": [2, 1]}, "from_ns": 9, "to_ns": null, "locks_after_ns": null}],
-        "reroute_ns": 6}});
+        "reroute_ns": 6, "hold": false, "asked": null, "ack_bypass_ns": 11}});
     let mut value = scenario(&network);
     value["flows"][0]["priority"] = json!(1);
     value
