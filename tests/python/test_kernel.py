@@ -577,12 +577,7 @@ def test_doctor_says_which_parts_of_otcp_work(
     monkeypatch.setattr(process, "NEEDED", ())
     monkeypatch.setattr(outside, "missing", lambda emulated=False: [] if emulated else [tun])
     check = {c["name"]: c for c in etalon("doctor", "--json").json["checks"]}["OTCP"]
-    assert check == {
-        "name": "OTCP",
-        "state": "optional",
-        "found": "controller, demo --virtual",
-        "remedy": tun,
-    }
+    assert [*check.values()] == ["OTCP", "optional", "controller, demo --virtual", tun]
 
 
 def test_doctor_sees_a_cache_that_cannot_be_written(

@@ -223,7 +223,7 @@ def test_ports_are_kept_if_they_are_asked_for(tmp_path: Path) -> None:
 
 def test_figures_are_at_hand(run: Run) -> None:
     assert "sequence" in dir(run.plot)
-    for name in set(dir(run.plot)) - {"demand", "ports", "gantt"}:
+    for name in set(dir(run.plot)) - {"demand", "ports", "links", "gantt"}:
         assert getattr(run.plot, name)().get_axes(), name
     with pytest.raises(EtalonError, match="not computed from demand"):
         run.plot.demand()

@@ -198,8 +198,12 @@ def test_tshark_finds_the_subflows_of_a_stream(tmp_path: Path) -> None:
     assert {line.split("\t")[0] for line in joins} == {"0", "1", "2", "3"}, "tokens name streams"
     data = "tcp.len > 0 && frame.interface_name == tor0-in"
     numbers = ("-T", "fields", "-e", "mptcp.dss.dsn", "-e", "mptcp.stream")
-    first = [line.split("\t")[0] for line in tshark("-Y", data, *numbers) if line.endswith("\t0")]
-    assert first[0] == "1", "the first byte after the initial number, which is of the key's hash"
+    of_first = [line.split("\t")[0] for line in tshark("-Y", data, *numbers) if line.endswith("\t0")]
+    first = next(filter(None, of_first))
+    keys = f"{data} && mptcp.stream == 0 && tcp.options.mptcp.subtype == 0"
+    with_keys = [int(line) for line in tshark("-Y", keys, "-T", "fields", "-e", "tcp.len")]
+    # The stream's first byte has the number after the initial one, which is of the key's hash.
+    assert with_keys and int(first) == 1 + sum(with_keys)
     assert len(tshark("-Y", data)) == len(tshark("-Y", f"{data} && tcp.options.mptcp.datalvllen"))
     assert tshark("-Y", "mptcp.dss.missing_mapping || mptcp.dss.infinite_mapping") == []
 
