@@ -198,7 +198,9 @@ def test_tshark_finds_the_subflows_of_a_stream(tmp_path: Path) -> None:
     assert {line.split("\t")[0] for line in joins} == {"0", "1", "2", "3"}, "tokens name streams"
     data = "tcp.len > 0 && frame.interface_name == tor0-in"
     numbers = ("-T", "fields", "-e", "mptcp.dss.dsn", "-e", "mptcp.stream")
-    of_first = [line.split("\t")[0] for line in tshark("-Y", data, *numbers) if line.endswith("\t0")]
+    of_first = [
+        line.split("\t")[0] for line in tshark("-Y", data, *numbers) if line.endswith("\t0")
+    ]
     first = next(filter(None, of_first))
     keys = f"{data} && mptcp.stream == 0 && tcp.options.mptcp.subtype == 0"
     with_keys = [int(line) for line in tshark("-Y", keys, "-T", "fields", "-e", "tcp.len")]
