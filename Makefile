@@ -6,36 +6,33 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+WHEEL := $(BIN)/maturin build --quiet --interpreter $(CURDIR)/$(BIN)/python --out $(CARGO_TARGET_DIR)/wheels
 
-.PHONY: setup crates programs kernel release wheel published docs otcp-agent demo test test-rust test-kernel test-python check rest \
+.PHONY: setup programs kernel release wheel published docs otcp-agent demo test test-rust test-kernel test-python check rest \
     test-hdfs lint format bench clean
 
 setup: $(VENV)/.stamp-extension $(VENV)/.stamp-otcp
 
-PACKAGES := constraints.txt pyproject.toml requirements-dev.txt
-
-$(VENV)/.stamp-packages: $(PACKAGES)
+# The core compiles while the other packages are fetched; what fails there is told when it is installed.
+$(VENV)/.stamp-packages: constraints.txt pyproject.toml requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "etalon needs Python 3.11 or newer: make PYTHON=python3.12"; exit 1; }
+	@command -v cargo >/dev/null || { echo "etalon needs Rust (cargo): install it with rustup or your package manager"; exit 1; }
+	@echo "setting up $(VENV): packages and the core (minutes the first time, cached afterwards)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -r requirements-dev.txt
+	@$(PIP) -c constraints.txt maturin
+	@$(WHEEL) --profile quick >/dev/null 2>&1 & $(PIP) -c constraints.txt -r requirements-dev.txt; status=$$?; wait; exit $$status
 	@touch $@
 
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 
-$(VENV)/.stamp-extension: $(PACKAGES) $(RUST)
-	@command -v cargo >/dev/null || { echo "etalon needs Rust (cargo): install it with rustup or your package manager"; exit 1; }
-	@echo "setting up $(VENV): packages and the core (minutes the first time, cached afterwards)"
-	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.stamp-packages crates
+$(VENV)/.stamp-extension: $(VENV)/.stamp-packages $(RUST)
 	@PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --profile quick --quiet
 	@touch $@
 
-# What the core is made of, without Python: it compiles while packages are fetched.
-crates:
-	@cargo build --profile quick --quiet $(patsubst %,-p %,$(shell grep -o '^etalon-[a-z]*' crates/etalon-py/Cargo.toml | sort -u))
-
 # OTCP's controller, a distribution of its own.
 $(VENV)/.stamp-otcp: $(VENV)/.stamp-packages otcp/pyproject.toml
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable otcp
+	@$(PIP) --no-deps --no-build-isolation --editable otcp
 	@touch $@
 
 # Linux for the Linux engine: minutes the first time, then kept with the other builds.
@@ -56,13 +53,13 @@ release: setup
 wheel: setup
 	$(BIN)/python tools/wheels.py
 
-# The core that a wheel holds: `.ci/run` links it, on one processor, beside tests that wait.
+# The core that a wheel holds, which one processor links: `.ci/run` does it beside tests that take several.
 published: setup
-	@$(BIN)/maturin build --release --locked --quiet --interpreter $(CURDIR)/$(BIN)/python --out $(CARGO_TARGET_DIR)/wheels
+	@$(WHEEL) --release --locked
 
 # The site, which needs no network to be read: site/index.html. Its pages run commands on the simulator.
 $(VENV)/.stamp-docs: $(VENV)/.stamp-packages requirements-docs.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-docs.txt
+	@$(PIP) -c constraints.txt -r requirements-docs.txt
 	@touch $@
 
 docs: setup $(VENV)/.stamp-docs
@@ -88,9 +85,9 @@ test: setup programs kernel test-rust test-kernel test-python
 check: lint test docs rest
 
 rest: setup programs kernel
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt ray
-	$(PYTEST) -m "slow and alone"
+	@$(PIP) -c constraints.txt ray
 	$(PYTEST) --numprocesses=auto -m "slow and not alone"
+	$(PYTEST) -m "slow and alone"
 	$(BIN)/etalon bench --instructions
 	@if command -v mvn >/dev/null; then $(MAKE) test-hdfs; else echo "no Maven: the tests of reHDFS are left out"; fi
 

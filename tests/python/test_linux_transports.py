@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -291,3 +292,46 @@ def test_the_first_data_are_on_the_network_that_is_there(update: str) -> None:
     # Two windows of ten on the circuit take a round trip more than the handshake and one.
     assert ends[0] - 1_150_000 > 180_000
     assert sim.flows["packet_bytes"][0] == linux.flows["packet_bytes"][0] == 0
+
+
+COMES_BACK = """
+name = "comes back"
+duration = "172ms"
+warmup = "0ms"
+tdf = 20
+[network]
+racks = 8
+packet = { rate = "2.4Gbps", delay = "36us" }
+circuit = { rate = "300Gbps", delay = "4us" }
+voq = 6
+ece = { before = "87us" }
+[schedule]
+kind = "strobe"
+day = "175us"
+night = "19us"
+[measure]
+flows = [0]
+[[bulk]]
+from = 0
+to = 1
+flows = 1
+cc = "retcp"
+transport = "tdtcp"
+"""
+
+
+@pytest.mark.parametrize("engine", ["sim", "linux"])
+def test_a_network_that_comes_back_in_recovery_has_a_window_of_its_threshold(engine: str) -> None:
+    """Its losses were found while it was away, without ACKs to pace the reduction (DEVIATIONS, 'recovery of a TDN ...')."""
+    if engine == "linux":
+        need_kernel()
+    samples = et.run(Plan.from_toml(COMES_BACK), engine=engine).tcp
+    rows = samples.select("path", "state", "cwnd", "ssthresh").rows()
+    back = [
+        (cwnd, ssthresh)
+        for (before, *_), (path, state, cwnd, ssthresh) in itertools.pairwise(rows)
+        if path == 0 != before and state == "recovery"
+    ]
+    equal = sum(cwnd == ssthresh for cwnd, ssthresh in back)
+    print(f"{equal} of {len(back)}")
+    assert len(back) > 40 and equal > 0.8 * len(back)

@@ -37,7 +37,7 @@ RUNS = {
     "tree": 'load("tree", {"measure.ports": True})',
     "rotor": 'load("rotornet", {"measure.links": "100us"})',
     "solstice": 'load("solstice", {"duration": "40ms"})',
-    "two_jobs": 'load("two_jobs", {})',
+    "two_jobs": 'load("two_jobs")',
 }
 """Runs that figures are drawn from, by their name on the page."""
 

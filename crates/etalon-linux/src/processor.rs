@@ -3,7 +3,7 @@
 //! each wakes the other on another processor, the wake-up costs several times what the call does.
 //!
 //! A claim is a name in the host's abstract socket namespace: it needs no file, other users see it too, and it is gone with its process,
-//! however that ends.
+//! however that ends. Containers with networks of their own do not see each other's claims.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};

@@ -441,9 +441,12 @@ impl<T: Tap> World<'_, '_, T> {
         let (before, client) = (*tdn, 2 * flows[0]);
         let tdn = self.tdn_of(client);
         if tdn != before {
+            let speaks = self.flows.end(client).connection.may_be_joined();
             let group = &mut self.groups[group];
             group.tdn = tdn;
-            group.sender.send_all_again();
+            if speaks {
+                group.sender.send_all_again();
+            }
         }
     }
 

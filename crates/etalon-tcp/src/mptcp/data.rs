@@ -161,7 +161,10 @@ impl DataSender {
         })
     }
 
-    /// All that is not acknowledged goes once more.
+    /// All that is not acknowledged goes once more. Only where the other end speaks MPTCP ([`Connection::may_be_joined`]): in plain TCP the
+    /// bytes would arrive as new ones.
+    ///
+    /// [`Connection::may_be_joined`]: crate::Connection::may_be_joined
     pub fn send_all_again(&mut self) {
         self.again.clear();
         let mut end = self.acked;

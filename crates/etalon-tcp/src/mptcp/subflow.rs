@@ -47,14 +47,13 @@ enum Speech {
 #[derive(Clone, Debug)]
 pub(crate) struct Subflow {
     mptcp: Mptcp,
+    /// It answered the SYN.
     serves: bool,
     speech: Speech,
     /// Where the data end that carry the keys, once they have left: the first chunk, as seen on Linux.
     opening_end: Option<u64>,
     /// The other end has answered what ended the handshake.
     joined: bool,
-    /// DSS has come.
-    hears_dss: bool,
     /// Mappings of what was written and is not acknowledged, in order, and the bytes of all that there have been.
     sent: VecDeque<Run>,
     written: u64,
@@ -78,7 +77,6 @@ impl Subflow {
             speech: Speech::Offered,
             opening_end: None,
             joined: mptcp.subflow == 0,
-            hears_dss: false,
             sent: VecDeque::new(),
             written: 0,
             received: VecDeque::new(),
@@ -110,7 +108,7 @@ impl Subflow {
 
     /// Whether data of the stream up to `end` of the subflow carry the client's keys. `chunk_ends`: a chunk does, there.
     fn opens(&mut self, end: u64, chunk_ends: bool) -> bool {
-        if self.serves || self.hears_dss || self.mptcp.subflow > 0 {
+        if self.serves || self.speech != Speech::Offered || self.mptcp.subflow > 0 {
             return false;
         }
         if chunk_ends {
@@ -135,7 +133,8 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Whether its data have mappings: not where both ends fell back to plain TCP.
-    pub(crate) fn maps_data(&self) -> bool {
+    #[must_use]
+    pub fn maps_data(&self) -> bool {
         let subflow = self.subflow.as_deref();
         subflow.is_some_and(|subflow| subflow.speech != Speech::Silent)
     }
@@ -152,7 +151,7 @@ impl<C: CongestionControl> Connection<C> {
     #[must_use]
     pub fn may_be_joined(&self) -> bool {
         let subflow = self.subflow.as_deref();
-        self.is_established() && subflow.is_some_and(|subflow| subflow.hears_dss)
+        self.is_established() && subflow.is_some_and(|subflow| subflow.speech == Speech::Spoken)
     }
 
     fn awaits_join(&self) -> bool {
@@ -394,6 +393,8 @@ impl<C: CongestionControl> Connection<C> {
         let first = self.stats.segments_received == 1 || !subflow.joined;
         let ends_handshake = first && out.len == 0;
         if ends_handshake && self.state == ConnectionState::Established {
+            // Keys leave no room for a block of SACK.
+            out.rare.truncate(0);
             out.rare.set_mptcp(offered);
             return;
         }
@@ -454,7 +455,6 @@ impl<C: CongestionControl> Connection<C> {
             return;
         };
         subflow.joined = true;
-        subflow.hears_dss = true;
         subflow.acked = subflow.acked.max(dss.data_ack);
         subflow.room_end = subflow.room_end.max(dss.data_ack + window);
         let Some(mapping) = dss.mapping else { return };
