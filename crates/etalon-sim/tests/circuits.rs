@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP over networks of circuits.
 
-mod common;
-
-use common::{integers, run, tcp, texts};
+use crate::common::{integers, run, tcp, texts};
 use etalon_sim::Results;
 use serde_json::{Value, json};
 

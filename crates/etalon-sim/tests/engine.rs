@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulator end to end: determinism, conservation, and results that can be computed by hand.
 
-mod common;
-
-use common::{bulk, dumbbell, floats, integers, plan, run, strobe, texts};
+use crate::common::{bulk, dumbbell, floats, integers, plan, run, strobe, texts};
 use etalon_scenario::Scenario;
 use etalon_sim::{Control, TraceRequest};
 use etalon_units::Time;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! MPTCP in the simulator: all of it arrives, with either scheduler; networks are used in their turn; captures have its options.
 
-mod common;
-
-use common::{integers, run, strobe};
+use crate::common::{integers, run, strobe};
 use etalon_sim::{Control, Results, TraceRequest};
 use etalon_units::Time;
 use serde_json::{Value, json};
@@ -150,7 +148,8 @@ fn captures_have_its_options() {
         pcapng: Some(path.clone()),
     };
     let value = plan(10, &[mptcp("tdm", "any", false)], None);
-    etalon_sim::trace(&common::plan(&value), &Control::default(), &request).expect("a trace");
+    etalon_sim::trace(&crate::common::plan(&value), &Control::default(), &request)
+        .expect("a trace");
     let bytes = std::fs::read(&path).expect("a capture");
     std::fs::remove_file(&path).expect("removed");
     let has = |option: &[u8]| bytes.windows(option.len()).any(|window| window == option);
@@ -171,7 +170,7 @@ fn what_the_simulator_cannot_combine_is_refused() {
     value["schedule"]["control"] = json!({"scheduler": "solstice", "estimator": {"adu": {"report_ns": 1000}},
         "window_ns": 4_800_000, "min_day_ns": 180_000, "night_ns": 20_000, "threshold_bytes": 1, "only_big": false,
         "compute_ns": 0, "interval_ns": 0});
-    let refused = etalon_sim::run(&common::plan(&value), &Control::default());
+    let refused = etalon_sim::run(&crate::common::plan(&value), &Control::default());
     assert!(
         refused
             .expect_err("refused")

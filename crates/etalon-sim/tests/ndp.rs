@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! NDP in the simulator: a flow alone takes what the closed form says; whatever is lost, all arrives.
 
-mod common;
-
-use common::graphs::{Graph, clos, opera, plan_of};
-use common::{integers, run, tcp};
+use crate::common::graphs::{Graph, clos, opera, plan_of};
+use crate::common::{integers, run, tcp};
 use serde_json::{Value, json};
 
 /// NDP as its paper has it.

@@ -3,17 +3,15 @@
 //! traffic of 10 % on their 3:1 Clos network and their u = 7 expander.
 //!
 //! Their files are no part of this repository. With them in a folder, unpacked:
-//! `ETALON_OPERA_DATA=FOLDER cargo test --release -p etalon-sim --test opera_logs -- --ignored --nocapture`. `ETALON_OPERA_MS=100`
+//! `ETALON_OPERA_DATA=FOLDER cargo test --release -p etalon-sim --test all opera_logs -- --ignored --nocapture`. `ETALON_OPERA_MS=100`
 //! takes the flows of the first 100 ms, of which those of the first half are compared: what comes later has an emptier network.
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use common::graphs::{Graph, clos, opera, plan_of};
-use common::{integers, run};
+use crate::common::graphs::{Graph, clos, opera, plan_of};
+use crate::common::{integers, run};
 use serde_json::{Value, json};
 
 /// Means and 99th percentiles may be so far from the logs', of sizes with so many flows: fewer decide nothing.

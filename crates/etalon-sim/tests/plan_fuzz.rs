@@ -4,7 +4,7 @@
 //! What is refused gets a sentence; what is accepted reaches the kernel's setup and comes back the same, and runs: it ends, or stops
 //! when it is asked to. Nothing panics.
 //!
-//! `PROPTEST_CASES=100000 cargo test -p etalon-sim --test plan_fuzz` for longer; `PLAN_FUZZ_LAST` names a file for the
+//! `PROPTEST_CASES=100000 cargo test -p etalon-sim --test all plan_fuzz` for longer; `PLAN_FUZZ_LAST` names a file for the
 //! plan that runs, which is left there if it takes the process with it.
 
 use std::fs;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a user lends to a run: a scheduler, and what makes the flows of generators.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::*;
+use crate::common::*;
 use etalon_scenario::HostId;
 use etalon_schedule::{CannotSchedule, Demand, MaxWeight, Params, Scheduler};
 use etalon_sim::{Begun, Control, Failure, Generators, Plugins, Results, Step};

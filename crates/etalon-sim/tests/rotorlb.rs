@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! RotorLB in the simulator: worked by hand, against its fluid model's throughputs, and what must hold of any run.
 
-mod common;
-
-use common::{integers, run, tcp};
+use crate::common::{integers, run, tcp};
 use etalon_sim::Results;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -51,7 +49,7 @@ fn with(mut plan: Value, flows: Vec<Value>) -> Value {
 
 /// Packets over circuits.
 fn carried(results: &Results) -> i64 {
-    let to = common::texts(&results.ports, "to");
+    let to = crate::common::texts(&results.ports, "to");
     let packets = integers(&results.ports, "packets");
     let over = to.iter().zip(packets);
     over.filter(|(to, _)| to.starts_with('o'))

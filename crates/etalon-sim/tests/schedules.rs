@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Weeks that are computed from demand while the network runs.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use etalon_sim::{Control, Results};
 use serde_json::{Value, json};
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pairs that have sent nothing sleep, unless somebody hears of all that the schedule does: nothing that is measured depends on it.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use etalon_sim::results::Table;
 use etalon_sim::{Control, Results, TraceRequest};
 use etalon_units::Time;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TDTCP in the simulator: what it gains, what it does without notifications, and that it harms no other.
 
-mod common;
-
-use common::{integers, plan, run, strobe};
+use crate::common::{integers, plan, run, strobe};
 use etalon_sim::{Control, Results, TraceRequest};
 use etalon_units::Time;
 use serde_json::{Value, json};
@@ -34,7 +32,7 @@ fn sigcomm22(weeks: u64, notify: &Value, transports: &[Value]) -> Value {
             "circuits": [{"rate_bps": 100_000_000_000u64, "delay_ns": 16_240}],
             "voq": {"packets": 16}, "notify": notify}},
         "schedule": {"configurations": configurations},
-        "tcp": common::tcp(), "flows": flows, "measure": {"pair": [0, 1], "weeks_per_run": 3}})
+        "tcp": crate::common::tcp(), "flows": flows, "measure": {"pair": [0, 1], "weeks_per_run": 3}})
 }
 
 fn notify(before: u64, lost: u32) -> Value {
@@ -153,8 +151,11 @@ fn traces_have_the_notifications() {
         pcapng: None,
     };
     let (_, events) = etalon_sim::trace(&plan(&value), &Control::default(), &request).unwrap();
-    let (kinds, times) = (common::texts(&events, "kind"), integers(&events, "t_ns"));
-    let networks = common::texts(&events, "network");
+    let (kinds, times) = (
+        crate::common::texts(&events, "kind"),
+        integers(&events, "t_ns"),
+    );
+    let networks = crate::common::texts(&events, "network");
     let told: Vec<(i64, &str)> = (0..kinds.len())
         .filter(|&row| kinds[row] == "notify")
         .map(|row| (times[row], &networks[row][..]))

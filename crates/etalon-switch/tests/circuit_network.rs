@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Circuits and gates: who carries a packet, and when.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use etalon_switch::*;
 
 const PACKET: Plane = Plane::PACKET;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Weeks: exact instants, order, adoption of another schedule; and what is refused.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use etalon_switch::*;
 use etalon_units::{Rate, Span, Time};
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parts that fail, and circuits that lock late: worked out by hand.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use etalon_scenario::{CircuitFailure, Part};
 use etalon_switch::*;
 use etalon_units::{Span, Time};

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! When hosts are told which TDN leads to which rack.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use etalon_switch::*;
 use etalon_units::{Span, Time};
 

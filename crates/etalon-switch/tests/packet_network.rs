@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The packet path: times, round robin, internal queues, the hold.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use etalon_switch::*;
 
 /// On the wire for 1 us at 10 Gb/s.

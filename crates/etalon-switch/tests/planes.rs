@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Networks of other planes than packet network and one kind of circuits.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use etalon_switch::*;
 use etalon_units::{Span, Time};
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What holds under any schedule, resizing, marking and load.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use common::*;
+use crate::common::*;
 use etalon_scenario::{CircuitFailure, Part};
 use etalon_switch::*;
 use etalon_units::{Rate, Span, Time};

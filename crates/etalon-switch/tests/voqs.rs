@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Capacities, resizing, marking, ECE.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use etalon_switch::*;
 use etalon_units::Span;
 

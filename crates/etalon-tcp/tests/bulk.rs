@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whole transfers over a scripted link.
-mod common;
-
-use common::{Fate, MS, Pair, SECOND};
+use crate::common::{Fate, MS, Pair, SECOND};
 use etalon_tcp::cc::Reno;
 use etalon_tcp::{Config, Connection, Segment};
 

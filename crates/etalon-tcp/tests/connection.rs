@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scripted exchanges: handshake, closing, ECN, the receiver's ACKs, windows, queue limits.
-mod common;
-use common::{Bench, Fate, MS, PEER, Pair, SECOND, US};
+use crate::common::{Bench, Fate, MS, PEER, Pair, SECOND, US};
 use etalon_tcp::cc::{CongestionControl, Dctcp, Reno, State, Window};
 use etalon_tcp::{Config, Connection, ConnectionState, Ecn, Flags, Segment};
 

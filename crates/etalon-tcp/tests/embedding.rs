@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the owner of a connection may ask of it, and change.
-mod common;
-
-use common::{Bench, Fate, MS, Pair, SECOND};
+use crate::common::{Bench, Fate, MS, Pair, SECOND};
 use etalon_tcp::cc::{Any, Reno};
 use etalon_tcp::{CloseReason, Config, Connection, Flags, PendingTimer, Segment, SynOptions};
 

@@ -4,9 +4,7 @@
 //! congestion window, slow-start threshold and state after each step must be Linux's.
 //!
 //! `linux/differences.txt` lists the exchanges that differ, each with its reason. One that has come to agree must leave the list.
-mod common;
-
-use common::{MS, US};
+use crate::common::{MS, US};
 use etalon_tcp::cc::{Any, State};
 use etalon_tcp::{Config, Connection, Ecn, Flags, Memory, Segment, SynOptions};
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,11 +2,9 @@
 //! Random exchanges whose every segment is known: a digest of all that both ends sent, and when. It moves only where TCP's
 //! behaviour does; a commit that moves it says which behaviour, and why.
 //!
-//! To print the digests: `cargo test -p etalon-tcp --test golden -- --nocapture`.
-mod common;
-
-use common::digest::{EMPTY, Random, mix, mix_segment};
-use common::{Fate, MS, Pair, SECOND, US};
+//! To print the digests: `cargo test -p etalon-tcp --test all golden -- --nocapture`.
+use crate::common::digest::{EMPTY, Random, mix, mix_segment};
+use crate::common::{Fate, MS, Pair, SECOND, US};
 use etalon_tcp::cc::Any;
 use etalon_tcp::{Config, Connection, Ecn, Segment};
 

@@ -2,9 +2,7 @@
 //! Against the kernel of the Linux engine, segment by segment: flows over a bottleneck with a short queue, whose data segments Linux
 //! sent at the times in `linux/*.txt`, as `linux/record.py` recorded them. Each case says how many of them this TCP
 //! sends as well, in the same order and within two microseconds; where that is not all, the case says why.
-mod common;
-
-use common::{MS, US};
+use crate::common::{MS, US};
 use etalon_tcp::cc::Any;
 use etalon_tcp::{Config, Connection, Segment};
 use std::collections::{BTreeMap, VecDeque};

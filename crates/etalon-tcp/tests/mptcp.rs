@@ -2,10 +2,8 @@
 //! MPTCP: whatever is lost, late or doubled, and whichever subflow gets data when, the stream arrives once and in order, and every
 //! segment says truly where its payload belongs.
 
-mod common;
-
-use common::digest::{EMPTY, Random, mix, mix_segment};
-use common::{Fate, MS, SECOND, US};
+use crate::common::digest::{EMPTY, Random, mix, mix_segment};
+use crate::common::{Fate, MS, SECOND, US};
 use etalon_tcp::cc::Cubic;
 use etalon_tcp::mptcp::{DataReceiver, DataSender, Mptcp, MptcpOption, send_buffer};
 use etalon_tcp::{Config, Connection, Flags, Segment};
@@ -421,74 +419,6 @@ fn a_second_syn_ack_brings_the_answer_of_a_join_that_was_lost() {
     assert_eq!(net.ends[1][0].stats().rtos, 0);
 }
 
-/// As seen on Linux: a program's buffers of 32,728 bytes leave one by one, so that the first mapping of each is not joined to what is
-/// before it.
-#[test]
-fn a_program_writes_one_buffer_at_a_time() {
-    let mut sender = DataSender::default();
-    sender.grow(send_buffer(8948, 10));
-    sender.write(100_000);
-    sender.opened(u64::MAX);
-    let mut given = Vec::new();
-    while sender.refill() {
-        while let Some(piece) = sender.give(|_| 26_772) {
-            given.push(piece.len);
-        }
-    }
-    assert_eq!(given, [26_772, 5_956, 26_772, 5_956, 26_772, 5_956, 1_816]);
-    assert!(!sender.is_writing());
-}
-
-/// The receive window is the stream's: nothing is sent that the other end has no room for behind a hole.
-#[test]
-fn the_window_is_the_streams() {
-    let mut sender = DataSender::default();
-    sender.grow(send_buffer(8948, 10));
-    sender.write(u64::MAX);
-    while sender.refill() {}
-    assert_eq!(sender.give(|_| 1000), None);
-    sender.opened(1500);
-    let piece = |piece: Option<etalon_tcp::mptcp::Piece>| piece.map(|p| (p.data_seq, p.len));
-    assert_eq!(piece(sender.give(|_| 1000)), Some((0, 1000)));
-    assert_eq!(piece(sender.give(|_| 1000)), Some((1000, 500)));
-    assert!(!sender.has_data());
-    sender.opened(2500);
-    sender.acknowledged(1000);
-    assert_eq!(
-        sender.first_missing().map(|p| (p.data_seq, p.len)),
-        Some((1000, 500))
-    );
-    sender.send_all_again();
-    assert_eq!(piece(sender.give(|_| 300)), Some((1000, 300)));
-    sender.acknowledged(1400);
-    assert_eq!(piece(sender.give(|_| 300)), Some((1400, 100)));
-    assert_eq!(piece(sender.give(|_| 300)), Some((1500, 300)));
-}
-
-/// As seen on Linux (`ss -Mm`): the send buffer has twice what a window takes in memory, and is filled once a third of it is free.
-#[test]
-fn the_send_buffer_bounds_what_is_not_acknowledged() {
-    assert_eq!(send_buffer(8948, 14), 465_920);
-    assert_eq!(send_buffer(1448, 72), 331_776);
-    assert_eq!(send_buffer(8948, 1), 332_800);
-    assert_eq!(send_buffer(8948, 1000), 6_291_456);
-    let mut sender = DataSender::default();
-    sender.grow(send_buffer(8948, 10));
-    sender.write(u64::MAX);
-    while sender.refill() {}
-    sender.opened(u64::MAX);
-    let mut given = 0;
-    while let Some(piece) = sender.give(|_| 8948) {
-        given += u64::from(piece.len);
-    }
-    assert_eq!(given, 11 * 32_728, "the buffer that was begun is filled");
-    let third = given - 2 * 332_800 / 3;
-    sender.acknowledged(third - 1);
-    assert!(!sender.refill());
-    sender.acknowledged(third);
-    assert!(sender.refill() && sender.has_data());
-}
-
 /// A mapping has seven full segments at most: what comes after begins another.
 #[test]
 fn a_mapping_ends_where_it_is_full() {
@@ -531,7 +461,7 @@ fn who_does_not_agree_speaks_tcp() {
     for ours in [Some(config(0)), None] {
         let client = ours.clone().unwrap_or(plain.clone());
         let server = ours.map_or(config(0), |_| plain.clone());
-        let mut pair = common::Pair::new(
+        let mut pair = crate::common::Pair::new(
             Connection::client(client, Cubic::default()),
             Connection::server(server, Cubic::default()),
             MS,

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Connections with several paths. Debug builds compare every path's pipe and the sums with the scoreboard whenever the endpoint
 //! falls silent.
-mod common;
-
-use common::{Fate, MS, Pair, SECOND, US};
+use crate::common::{Fate, MS, Pair, SECOND, US};
 use etalon_tcp::cc::{Any, Reno, State};
 use etalon_tcp::{Config, Connection, Flags, Segment, SynOptions};
 use proptest::prelude::*;
@@ -288,14 +286,14 @@ impl Sender {
 }
 
 /// Path 0 has sent segments 0 to 9, and path 1 is in use.
-fn on_a_second_path(tso_win_divisor: u32) -> common::Bench<Reno> {
+fn on_a_second_path(tso_win_divisor: u32) -> crate::common::Bench<Reno> {
     let config = Config {
         tso_win_divisor,
         ..Config::default()
     };
     let mut client = Connection::client(config, Reno);
     client.add_paths([Reno].into());
-    let mut b = common::Bench::client(client, 10 * MS, |_| {});
+    let mut b = crate::common::Bench::client(client, 10 * MS, |_| {});
     b.end.write_forever();
     assert_eq!(b.sent().len(), 10);
     b.wait(5 * MS);
@@ -319,7 +317,7 @@ fn the_end_of_a_window_waits_while_the_round_trip_is_unknown() {
 }
 
 /// Path 0 sends segments 0 to 9, and path 1, which is then in use, 10 to 19.
-fn two_windows() -> common::Bench<Reno> {
+fn two_windows() -> crate::common::Bench<Reno> {
     let mut b = on_a_second_path(100); // no chunk waits for a larger one
     let second: Vec<u32> = (10..20).collect();
     assert_eq!(b.sent(), second, "a window of its own");
@@ -328,14 +326,14 @@ fn two_windows() -> common::Bench<Reno> {
 }
 
 /// State, threshold and lost segments of a path.
-fn state(b: &common::Bench<Reno>, id: u8) -> (State, u32, u32) {
+fn state(b: &crate::common::Bench<Reno>, id: u8) -> (State, u32, u32) {
     let path = b.end.paths().find(|path| path.id() == id).expect("known");
     let (ssthresh, lost) = (path.window().ssthresh, path.pipe().lost);
     (path.recovery_state(), ssthresh, lost)
 }
 
 /// An ACK after which one segment is sent, which this returns; what else might go out waits.
-fn answer(b: &mut common::Bench<Reno>, segments: u32, sacks: &[(u32, u32)]) -> Option<u32> {
+fn answer(b: &mut crate::common::Bench<Reno>, segments: u32, sacks: &[(u32, u32)]) -> Option<u32> {
     let mss = u32::from(b.end.config().mss);
     let first = b.end.initial_seq().wrapping_add(1);
     let ack = b.ack_segment(segments, sacks);

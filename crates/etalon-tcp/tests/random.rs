@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Any pattern of loss, reordering and duplication: everything written arrives, once and in order, and the window is
 //! respected. Debug builds check the scoreboard's counters against a scan whenever the endpoint falls silent.
-mod common;
-
-use common::{Fate, MS, Pair, SECOND, US};
+use crate::common::{Fate, MS, Pair, SECOND, US};
 use etalon_tcp::cc::{CongestionControl, Cubic, Dctcp, Reno, State};
 use etalon_tcp::{Config, Connection, Ecn, Segment};
 use proptest::prelude::*;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What congestion controls that model the path are given: rate samples and a pacing rate of their own.
-mod common;
-
-use common::{Fate, MS, Pair, SECOND, US};
+use crate::common::{Fate, MS, Pair, SECOND, US};
 use etalon_tcp::cc::{Ack, CongestionControl, RateSample, Reno, State, Window};
 use etalon_tcp::{Config, Connection, Segment};
 

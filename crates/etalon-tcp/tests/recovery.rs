@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scripted exchanges: losses, reordering, probes, timeouts, and what undoes them. Segments are counted from 0.
-mod common;
-
-use common::{Bench, MS, US};
+use crate::common::{Bench, MS, US};
 use etalon_tcp::cc::{Ack, CongestionControl, Reno, State, Window};
 use etalon_tcp::{Config, Connection};
 

@@ -4,10 +4,8 @@
 //!
 //! Nothing panics, all counters are what a walk over the scoreboard finds, and no more is acknowledged than was written.
 //!
-//! `PROPTEST_CASES=100000 cargo test -p etalon-tcp --test segment_fuzz` for longer.
-mod common;
-
-use common::{Fate, MS, Pair, SECOND, US, end_of, mutated};
+//! `PROPTEST_CASES=100000 cargo test -p etalon-tcp --test all segment_fuzz` for longer.
+use crate::common::{Fate, MS, Pair, SECOND, US, end_of, mutated};
 use etalon_tcp::cc::Any;
 use etalon_tcp::{Config, Connection, Flags, Segment, SynOptions};
 use proptest::prelude::*;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What TDTCP asks of a sender beyond a state for each TDN: when that is made, whose RTT counts, which losses wait, what changes do.
-mod common;
-
-use common::{Bench, Fate, MS, Pair, SECOND, US};
+use crate::common::{Bench, Fate, MS, Pair, SECOND, US};
 use etalon_tcp::cc::{Ack, Any, CongestionControl, Reno, State, Window};
 use etalon_tcp::{Config, Connection, Segment, TdDataAck, TdnOption, Tdtcp};
 use proptest::prelude::*;

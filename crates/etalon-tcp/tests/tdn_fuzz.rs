@@ -5,10 +5,8 @@
 //! Nothing panics, all counters are what a walk over the scoreboard finds, and once the network is good again, nobody waits longer
 //! than for a probe and a timeout, whatever hosts go on to hear.
 //!
-//! `PROPTEST_CASES=100000 cargo test -p etalon-tcp --test tdn_fuzz` for longer.
-mod common;
-
-use common::{Fate, MS, Pair, SECOND, US, end_of, mutated};
+//! `PROPTEST_CASES=100000 cargo test -p etalon-tcp --test all tdn_fuzz` for longer.
+use crate::common::{Fate, MS, Pair, SECOND, US, end_of, mutated};
 use etalon_tcp::cc::Any;
 use etalon_tcp::{Config, Connection, Segment, TdDataAck, TdnOption, Tdtcp};
 use proptest::prelude::*;

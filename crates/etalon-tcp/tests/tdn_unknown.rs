@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TDTCP while the round trip of the TDN in use is not known, as over circuits that never lead both ways at once: its timers, and what RACK
 //! makes of retransmissions.
-mod common;
-
-use common::{Bench, MS};
+use crate::common::{Bench, MS};
 use etalon_tcp::cc::Reno;
 use etalon_tcp::{Config, Connection, Tdtcp};
 

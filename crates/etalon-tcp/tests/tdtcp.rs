@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TDTCP between two ends: what they agree on, what is in headers, and becoming plain TCP again.
-mod common;
-
-use common::{Fate, Logged, MS, Pair, SECOND, US, end_of};
+use crate::common::{Fate, Logged, MS, Pair, SECOND, US, end_of};
 use etalon_tcp::cc::Any;
 use etalon_tcp::{Config, Connection, Flags, Segment, TdDataAck, TdnOption, Tdtcp};
 use proptest::prelude::*;
