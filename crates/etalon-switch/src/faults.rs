@@ -158,19 +158,18 @@ impl<H: Copy> Switch<H> {
         let (part, until) = (failure.part, failure.to.unwrap_or(Time::MAX));
         let has_packet_network = self.config.packet.is_some();
         for rack in 0..self.racks {
-            if has_packet_network && part.stops_sending(rack, 0) {
-                let link = self.packet.uplink(rack);
-                link.rest_until(until, &mut self.core.event_queue);
-                let (pool, event_queue) = (&mut self.core.pool, &mut self.core.event_queue);
-                let lost = link.cut(pool, event_queue, |_| true);
-                self.lose(now, lost, sink, probe);
-            }
-            if has_packet_network && part.stops_receiving(rack, 0) {
-                let link = self.packet.downlink(rack);
-                link.rest_until(until, &mut self.core.event_queue);
-                let (pool, event_queue) = (&mut self.core.pool, &mut self.core.event_queue);
-                let lost = link.cut(pool, event_queue, |_| true);
-                self.lose(now, lost, sink, probe);
+            let stops = [part.stops_sending(rack, 0), part.stops_receiving(rack, 0)];
+            for (end, stops) in stops.into_iter().enumerate() {
+                if has_packet_network && stops {
+                    let link = match end {
+                        0 => self.packet.uplink(rack),
+                        _ => self.packet.downlink(rack),
+                    };
+                    link.rest_until(until, &mut self.core.event_queue);
+                    let (pool, event_queue) = (&mut self.core.pool, &mut self.core.event_queue);
+                    let lost = link.cut(pool, event_queue, |_| true);
+                    self.lose(now, lost, sink, probe);
+                }
             }
             for plane in 1..=self.config.circuits.len() as u8 {
                 let port = self.circuits.port(Plane(plane), rack);
