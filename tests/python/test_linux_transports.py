@@ -295,7 +295,7 @@ def test_the_first_data_are_on_the_network_that_is_there(update: str) -> None:
 
 
 COMES_BACK = """
-name = "comes back"
+name = "comes-back"
 duration = "172ms"
 warmup = "0ms"
 tdf = 20
