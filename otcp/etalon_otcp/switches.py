@@ -33,7 +33,7 @@ from etalon_otcp.probing import MOST_PORT, Action, Echo
 from etalon_otcp.seldom import STRANGERS
 from etalon_otcp.topology import MOST_PORTS, PortDescription
 
-LOG = logging.getLogger("etalon_otcp")
+logging.getLogger("OFPHandler").addFilter(STRANGERS)  # os-ken's, which warns of each bad hello
 _RATES = {
     "OFPPF_10MB_HD": 10**7,
     "OFPPF_10MB_FD": 10**7,
@@ -115,7 +115,7 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
             try:
                 handler(event)
             except Exception:
-                LOG.exception("an OpenFlow message could not be handled")
+                STRANGERS.warn("an OpenFlow message could not be handled", of="faults", trace=True)
 
     # Southbound
 
@@ -267,8 +267,10 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
     def error(self, event: Any) -> None:
         """A switch refuses something."""
         switch = self._of(event)
-        name = switch.name if switch else "a switch"
-        LOG.warning("%s refuses: error type %s code %s", name, event.msg.type, event.msg.code)
+        name, of = (switch.name, switch.name) if switch else ("a switch", "")
+        STRANGERS.warn(
+            "%s refuses: error type %s code %s", name, event.msg.type, event.msg.code, of=of
+        )
 
     @_on(ofp_event.EventOFPStateChange, DEAD_DISPATCHER)
     def gone(self, event: Any) -> None:
