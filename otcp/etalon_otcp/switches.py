@@ -155,7 +155,9 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         dpid = event.msg.datapath_id  # os-ken knows the connection by it only after us
         name = self._names.get(dpid)
         if name is None:
-            STRANGERS.warn("switch %016x is not in the topology file; it is left alone", dpid)
+            STRANGERS.warn(
+                "switch %016x is not in the topology file: the controller ignores it", dpid
+            )
             return
         names = getattr(datapath, "names", None)
         if names is not None and not names & {name, f"{dpid:016x}"}:
@@ -192,7 +194,7 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         switch.ports = [*(switch.ports or []), *described]
         if len(switch.ports) > MOST_PORTS:
             STRANGERS.warn(
-                "switch %s has more than %d ports; it is left alone", switch.name, MOST_PORTS
+                "switch %s is disconnected: it has more than %d ports", switch.name, MOST_PORTS
             )
             switch.datapath.close()
             return

@@ -255,7 +255,9 @@ def _kept(change: Callable[[], None]) -> None:
     try:
         change()
     except EtalonError as error:
-        raise HTTPException(500, f"done, but a restart forgets it: {error}") from None
+        raise HTTPException(
+            500, f"it is done, but could not be saved: a restart undoes it: {error}"
+        ) from None
 
 
 def _progress(service: Service) -> MeasureModel:
