@@ -75,7 +75,10 @@ class _Switch:
 
     def _write(self) -> None:
         while (message := self._outbox.get()) is not None:
-            self.datapath.send_msg(message)
+            try:
+                self.datapath.send_msg(message)
+            except Exception:  # one that cannot be written, such as a group of too many ports
+                STRANGERS.warn("a message to %s is lost", self.name, of="faults", trace=True)
 
 
 class _Probes:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fabric import until
 from hypothesis import given
 from hypothesis import strategies as st
 from networks import tables
@@ -216,6 +217,25 @@ def test_faults_fill_no_log(
         switches._send_event(SimpleNamespace(), None)
     assert caplog.text.count("could not be handled") == 2
     assert caplog.text.count("RuntimeError: a mistake of ours") == 2
+
+
+def test_a_message_that_cannot_be_written_holds_up_no_other(
+    switches: Switches, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A group has 32 bytes for each port, so that one of 3,000 is longer than a message can be."""
+    connection, sent = Connection(), []
+    switches.features(connection.say([], datapath_id=1))
+
+    def send(message: Any) -> None:
+        message.serialize()
+        sent.append(message)
+
+    connection.send_msg = send  # type: ignore[method-assign]
+    many = tuple(range(1, 3001))
+    switches.write("t1", {MACS[0]: many}, ())
+    switches.write("t1", {MACS[1]: (5,)}, ())
+    until(lambda: any(getattr(m, "match", {}).get("eth_dst") == MACS[1] for m in sent))
+    assert caplog.text.count("a message to t1 is lost") == 1
 
 
 def test_bad_hellos_fill_no_log(caplog: pytest.LogCaptureFixture) -> None:
