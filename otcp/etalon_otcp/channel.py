@@ -9,7 +9,6 @@ that strangers who come and go could fill the process with threads.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import queue
 import select
@@ -17,7 +16,7 @@ import socket
 import ssl
 import threading
 import time
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 os.environ.setdefault("OSKEN_HUB_TYPE", "native")
 
@@ -32,9 +31,8 @@ from etalon_otcp.messages import ECHO_REPLY, HEADER, PACKET_IN, VERSION
 from etalon_otcp.probing import ECHO_MARK
 from etalon_otcp.seldom import STRANGERS
 
-LOG = logging.getLogger("etalon_otcp")
 PATIENCE_S = 5.0
-"""A switch that takes nothing for so long is given up."""
+"""A switch that takes longer for a message is given up."""
 READ = 65_536
 """Bytes that are read at once: more than a record of TLS has, so that none stays behind in OpenSSL, where no poll sees it."""
 MOST_WAITING = 1 << 20
@@ -71,7 +69,7 @@ class Wire:
         self._socket.setsockopt(*option)
 
     def settimeout(self, seconds: float) -> None:
-        """Does nothing: `sendall` waits for `PATIENCE_S`."""
+        """Does nothing: `sendall` takes `PATIENCE_S` at most."""
 
     def fileno(self) -> int:
         """As of sockets."""
@@ -84,14 +82,14 @@ class Wire:
                 return self._socket.recv(READ)
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return None
-        except OSError:
+        except (OSError, ValueError):  # ValueError: TLS after `close`
             return b""
 
     def sendall(self, data: bytes) -> None:
         """Sends all of a message.
 
         Raises:
-            TimeoutError: if the switch takes nothing for `PATIENCE_S`.
+            TimeoutError: if the switch has not taken all of it after `PATIENCE_S`; the connection has ended then.
         """
         with self._writing:
             self._send(data)
@@ -111,7 +109,7 @@ class Wire:
             self._writing.release()
 
     def _send(self, data: bytes) -> None:
-        view = memoryview(data)
+        view, until = memoryview(data), time.monotonic() + PATIENCE_S
         try:
             while view:
                 wanted = self._out
@@ -124,18 +122,26 @@ class Wire:
                 except ssl.SSLWantReadError:
                     wanted = self._in
                 self._is_full = True
-                if not wanted.poll(PATIENCE_S * 1e3):
-                    raise TimeoutError
+                left = until - time.monotonic()
+                if left <= 0 or not wanted.poll(left * 1e3):
+                    self._give_up()
         finally:
             self._is_full = False
+
+    def _give_up(self) -> NoReturn:
+        """A message that has left in part cannot be taken back: what follows would be read as the rest of it."""
+        with contextlib.suppress(OSError):
+            self.shutdown(socket.SHUT_RDWR)
+        raise TimeoutError
 
     def shutdown(self, how: int) -> None:
         """As of sockets; what TLS knows stays, for the thread that reads."""
         socket.socket.shutdown(self._socket, how)
 
     def close(self) -> None:
-        """As of sockets."""
-        self._socket.close()
+        """As of sockets, between two calls of other threads."""
+        with self._calls:
+            self._socket.close()
 
 
 class Channel(Datapath):  # type: ignore[misc]
@@ -207,7 +213,7 @@ class Channel(Datapath):  # type: ignore[misc]
                 taker.echo(message[HEADER.size :], at_ns)
                 return True
         except Exception:
-            LOG.exception("an OpenFlow message could not be handled")
+            STRANGERS.warn("an OpenFlow message could not be handled", of="faults", trace=True)
             return True
         return False
 
@@ -227,7 +233,7 @@ class Channel(Datapath):  # type: ignore[misc]
                 self.socket.close()
 
     def send(self, data: bytes, close_socket: bool = False) -> bool:
-        """Sends a message, from any thread; whether it was sent. A switch that takes nothing for `PATIENCE_S` is given up."""
+        """Sends a message, from any thread; whether it was sent. A switch that needs more than `PATIENCE_S` is given up."""
         try:
             if self.state == DEAD_DISPATCHER:
                 return False
@@ -317,6 +323,8 @@ class Reader:
 
     def _pause(self, channel: Channel, number: int) -> None:
         with self._lock:
+            if self._channels.get(number) is not channel:  # it is gone, and its number another's
+                return
             self._paused.add(channel)
             with contextlib.suppress(OSError, ValueError):
                 self._poll.unregister(number)
@@ -331,9 +339,26 @@ class Reader:
                 _,
             ) in self._poll.poll():  # all before any is handled: its time is when it came
                 channel = self._channels.get(number)
-                data = channel.socket.read() if channel else None
+                data = self._read(channel) if channel else None
                 if channel and data is not None:
                     read.append((channel, number, data, time.monotonic_ns()))
             for channel, number, data, at_ns in read:
-                if not channel.take(data, at_ns):
+                if not self._take(channel, data, at_ns):
                     self._pause(channel, number)
+
+    # One connection that fails ends; the thread goes on with the others
+
+    def _read(self, channel: Channel) -> bytes | None:
+        try:
+            return channel.socket.read()  # type: ignore[no-any-return]
+        except Exception:
+            STRANGERS.warn("%s cannot be read", channel.address[0], of="faults", trace=True)
+            return b""
+
+    def _take(self, channel: Channel, data: bytes, at_ns: int) -> bool:
+        try:
+            return channel.take(data, at_ns)
+        except Exception:
+            STRANGERS.warn("%s cannot be handled", channel.address[0], of="faults", trace=True)
+            channel.close()
+            return False

@@ -41,13 +41,15 @@ def controller(
     """Run the controller: OpenFlow to switches, HTTP to hosts and operators."""
     import logging
 
+    from etalon.units import counted
     from etalon_otcp import process
     from etalon_otcp.config import Config
 
     config = Config.load(file)
     if check:
         process.check(config)
-        common.note(f"{file}: {len(config.switch)} switches, {len(config.host)} hosts")
+        switches = counted(len(config.switch), "switch", "switches")
+        common.note(f"{file}: {switches}, {counted(len(config.host), 'host')}")
         return
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING,
@@ -88,6 +90,7 @@ def show(
     url: Url = URL, token_file: TokenFile = None, ca: Ca = None, json: common.Json = False
 ) -> None:
     """Show the links that are up, with their delays, and the controller's health."""
+    from etalon.units import counted
     from etalon_otcp.client import Client
 
     client = Client(url, token_file, ca)
@@ -107,7 +110,9 @@ def show(
             f"{delay['age_s']:g} s",
         )
     common.print_table(table)
-    typer.echo(f"\n{health['status']}: version {health['version']}, {health['hosts']} hosts")
+    typer.echo(
+        f"\n{health['status']}: version {health['version']}, {counted(health['hosts'], 'host')}"
+    )
     for problem in health["problems"]:
         typer.echo(f"  {problem}")
 
@@ -170,11 +175,13 @@ def release(url: Url = URL, token_file: TokenFile = None, ca: Ca = None) -> None
 
 
 def _rollout(what: str, url: str, token_file: Path | None, ca: Path | None) -> None:
+    from etalon.units import counted
     from etalon_otcp.client import Client
 
     found = Client(url, token_file, ca).post(f"/v1/rollout/{what}")
     state = "held" if found["held"] else "not held"
-    common.note(f"{state}: {len(found['pending'])} hosts are still to be told what is new")
+    hosts = counted(len(found["pending"]), "host is", "hosts are")
+    common.note(f"{state}: {hosts} still to be told what is new")
 
 
 @app.command(epilog="Example:  etalon otcp demo --hosts 8")

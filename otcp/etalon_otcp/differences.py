@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from etalon.errors import EtalonError
+from etalon.units import counted
 from etalon_otcp import groups
 from etalon_otcp.config import Config
 from etalon_otcp.network import Host, Known, Link, Network, Port, PortId, Source
@@ -95,7 +96,7 @@ def text(found: list[Json]) -> Iterator[str]:
         for change in group["changes"]:
             yield f"  {change['prefix']:<20}{change['change']}"
     if found:
-        yield f"{sum(len(group['hosts']) for group in found)} hosts"
+        yield counted(sum(len(group["hosts"]) for group in found), "host")
 
 
 def _changes(before: Values, after: Values) -> Iterator[Json]:

@@ -129,18 +129,12 @@ class Listening:
     def _serve(self, connection: Connection, address: Any) -> None:
         with self._counted(connection):
             if self._context:
-                connection.socket.settimeout(UNKNOWN_S)
                 try:
-                    wrapped = self._context.wrap_socket(connection.socket, server_side=True)
+                    if not self._shake_hands(connection, self._context):
+                        return
                 except (OSError, ValueError) as error:
                     STRANGERS.warn("%s: no TLS: %s", address[0], error)
                     return
-                with self._lock:
-                    connection.socket = wrapped
-                    if connection not in self._connections:  # it had to go meanwhile
-                        return
-                if self._context.verify_mode == ssl.CERT_REQUIRED:
-                    connection.names = frozenset(names_of(wrapped.getpeercert() or {}))
             with contextlib.closing(Channel(connection.socket, address, self._reader)) as datapath:
                 connection.datapath = datapath
                 datapath.names = connection.names
@@ -148,6 +142,25 @@ class Listening:
                     datapath.serve()
                 except Exception as error:
                     STRANGERS.warn("the connection of %s has failed: %r", address[0], error)
+
+    def _shake_hands(self, connection: Connection, context: ssl.SSLContext) -> bool:
+        """TLS's handshake, which `Connection.drop` ends; False if it had to go before.
+
+        Raises:
+            OSError, ValueError: if it fails.
+        """
+        with self._lock:
+            if connection not in self._connections:
+                return False
+            connection.socket.settimeout(UNKNOWN_S)
+            wrapped = context.wrap_socket(
+                connection.socket, server_side=True, do_handshake_on_connect=False
+            )
+            connection.socket = wrapped  # the other one is empty now, and could not be shut down
+        wrapped.do_handshake()
+        if context.verify_mode == ssl.CERT_REQUIRED:
+            connection.names = frozenset(names_of(wrapped.getpeercert() or {}))
+        return True
 
     @contextlib.contextmanager
     def _counted(self, connection: Connection) -> Iterator[None]:

@@ -56,9 +56,8 @@ class Measuring:
         while not self._controller.stopped.wait(0.02):
             try:
                 if self._requested.is_set() or (again and time.monotonic() - last_all >= again):
-                    self._requested.clear()
                     last_all = time.monotonic()
-                    self._measure_all()
+                    self._begin_all()
                 else:
                     self._measure_new()
             except Exception:
@@ -80,6 +79,15 @@ class Measuring:
             links, hosts = sorted(self._rough[0]), sorted(self._rough[1])
             self._measure(links, hosts, self._config.measure.samples, better=True)
             self._rough = (set(), set())
+
+    def _begin_all(self) -> None:
+        """The request is forgotten only when the measurement counts as running: whoever asks sees one or the other."""
+        self._running = True
+        try:
+            self._requested.clear()
+            self._measure_all()
+        finally:
+            self._running = False
 
     def _measure_all(self) -> None:
         with self._controller.lock:

@@ -24,16 +24,16 @@ _MATCH_AT, _FRAME_AT = 24, 42
 
 def packet_out(ports: Iterable[int], frame: bytes) -> bytes:
     """A frame to leave by ports (section 7.3.7), as if the controller's port had received it."""
-    head, length = _head(tuple(ports))
-    return HEADER.pack(VERSION, PACKET_OUT, length + len(frame), 0) + head + frame
+    actions = b"".join(map(_output, ports))
+    length = HEADER.size + _OUT.size + len(actions) + len(frame)
+    head = HEADER.pack(VERSION, PACKET_OUT, length, 0)
+    return head + _OUT.pack(_NO_BUFFER, CONTROLLER_PORT, len(actions)) + actions + frame
 
 
 @lru_cache(maxsize=65_536)
-def _head(ports: tuple[int, ...]) -> tuple[bytes, int]:
-    """What follows the header and precedes the frame, and the message's length without the frame."""
-    actions = b"".join(_OUTPUT.pack(0, _OUTPUT.size, port, WHOLE) for port in ports)
-    head = _OUT.pack(_NO_BUFFER, CONTROLLER_PORT, len(actions)) + actions
-    return head, HEADER.size + len(head)
+def _output(port: int) -> bytes:
+    """The action for one port: the cache would grow without bounds by sets of ports, of which probes have many."""
+    return _OUTPUT.pack(0, _OUTPUT.size, port, WHOLE)
 
 
 def packet_in(message: bytes) -> tuple[int, bytes] | None:

@@ -166,7 +166,7 @@ class Prober:
         return PacketOut(port.switch, (port.number,), encoded)
 
     def _nonce(self) -> int:
-        """64 bits that nobody can guess; many are drawn at once, which costs a tenth."""
+        """64 bits that nobody can guess; many are drawn at once, since each draw is a system call."""
         if not self._nonces:
             self._nonces = list(_NONCES.unpack(os.urandom(_NONCES.size)))
         return self._nonces.pop()

@@ -95,7 +95,7 @@ class Rollout:
         """What all are told now (monotonic seconds), and when to ask again; None if nothing is pending but by a hold."""
         if not self.manner.is_gradual:
             self.told, self.pending = dict(wanted), {}
-            return self.told, None
+            return dict(wanted), None
         due: list[float] = []
         for host in [*wanted, *(self.told.keys() - wanted.keys())]:
             at = self._host(host, wanted.get(host, ()), now)
@@ -105,7 +105,7 @@ class Rollout:
         self.pending = {
             host: listed for host, listed in wanted.items() if self.told.get(host) != listed
         }
-        return self.told, min(due, default=None)
+        return dict(self.told), min(due, default=None)
 
     def _host(self, host: str, wanted: Told, now: float) -> float | None:
         """Tells a host what it may be told; when it may be told more, if that is not all."""

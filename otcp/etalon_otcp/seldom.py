@@ -5,34 +5,47 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
+
+from etalon_otcp.rate import Rate
 
 LOG = logging.getLogger("etalon_otcp")
 
 
 class Seldom:
-    """Logs at most `most` warnings in `each_s` seconds, and with the next one how many were left out."""
+    """Logs at most so many warnings at a time, and with the next one how many were left out.
 
-    def __init__(self, most: int = 10, each_s: float = 10.0) -> None:
-        self._most, self._each_s = most, each_s
-        self._since, self._said, self._left_out = float("-inf"), 0, 0
+    As a filter of another logger it does the same for that one's messages.
+    """
+
+    def __init__(self, rate: Rate) -> None:
+        self._rate = rate
+        self._left_out = 0
         self._lock = threading.Lock()
 
-    def warn(self, text: str, *values: object) -> None:
-        """Logs a warning, or counts it."""
+    def warn(self, text: str, *values: object, of: str = "", trace: bool = False) -> None:
+        """Logs a warning, or counts it.
+
+        Args:
+            of: Warnings of one name do not crowd out those of another.
+            trace: Whether to log the trace of the exception that is being handled.
+        """
+        if self._may(of):
+            LOG.warning(text, *values, exc_info=trace)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether another logger's message is logged (`logging.Logger.addFilter`)."""
+        return record.levelno < logging.WARNING or self._may(record.name)
+
+    def _may(self, of: str) -> bool:
         with self._lock:
-            now = time.monotonic()
-            if now - self._since >= self._each_s:
-                self._since, self._said = now, 0
-            if self._said >= self._most:
+            if self._rate.wait_s(of):
                 self._left_out += 1
-                return
-            self._said += 1
+                return False
             left_out, self._left_out = self._left_out, 0
         if left_out:
             LOG.warning("%d more warnings about connections were left out", left_out)
-        LOG.warning(text, *values)
+        return True
 
 
-STRANGERS = Seldom()
+STRANGERS = Seldom(Rate(10, 10.0))
 """About connections, which anybody may open."""

@@ -33,7 +33,7 @@ from etalon_otcp.probing import MOST_PORT, Action, Echo
 from etalon_otcp.seldom import STRANGERS
 from etalon_otcp.topology import MOST_PORTS, PortDescription
 
-LOG = logging.getLogger("etalon_otcp")
+logging.getLogger("OFPHandler").addFilter(STRANGERS)  # os-ken's, which warns of each bad hello
 _RATES = {
     "OFPPF_10MB_HD": 10**7,
     "OFPPF_10MB_FD": 10**7,
@@ -75,7 +75,10 @@ class _Switch:
 
     def _write(self) -> None:
         while (message := self._outbox.get()) is not None:
-            self.datapath.send_msg(message)
+            try:
+                self.datapath.send_msg(message)
+            except Exception:  # one that cannot be written, such as a group of too many ports
+                STRANGERS.warn("a message to %s is lost", self.name, of="faults", trace=True)
 
 
 class _Probes:
@@ -115,7 +118,7 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
             try:
                 handler(event)
             except Exception:
-                LOG.exception("an OpenFlow message could not be handled")
+                STRANGERS.warn("an OpenFlow message could not be handled", of="faults", trace=True)
 
     # Southbound
 
@@ -155,7 +158,9 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         dpid = event.msg.datapath_id  # os-ken knows the connection by it only after us
         name = self._names.get(dpid)
         if name is None:
-            STRANGERS.warn("switch %016x is not in the topology file; it is left alone", dpid)
+            STRANGERS.warn(
+                "switch %016x is not in the topology file: the controller ignores it", dpid
+            )
             return
         names = getattr(datapath, "names", None)
         if names is not None and not names & {name, f"{dpid:016x}"}:
@@ -192,7 +197,7 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         switch.ports = [*(switch.ports or []), *described]
         if len(switch.ports) > MOST_PORTS:
             STRANGERS.warn(
-                "switch %s has more than %d ports; it is left alone", switch.name, MOST_PORTS
+                "switch %s is disconnected: it has more than %d ports", switch.name, MOST_PORTS
             )
             switch.datapath.close()
             return
@@ -267,8 +272,10 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
     def error(self, event: Any) -> None:
         """A switch refuses something."""
         switch = self._of(event)
-        name = switch.name if switch else "a switch"
-        LOG.warning("%s refuses: error type %s code %s", name, event.msg.type, event.msg.code)
+        name, of = (switch.name, switch.name) if switch else ("a switch", "")
+        STRANGERS.warn(
+            "%s refuses: error type %s code %s", name, event.msg.type, event.msg.code, of=of
+        )
 
     @_on(ofp_event.EventOFPStateChange, DEAD_DISPATCHER)
     def gone(self, event: Any) -> None:

@@ -16,8 +16,9 @@ from etalon_otcp.seats import Seats
 STEADY_NS = 20_000
 """A delay that is measured again and differs by no more stays what it was, so that noise publishes nothing."""
 
-MOST_PORTS = 4096
-"""Of a switch; a switch that tells of more could fill the memory."""
+MOST_PORTS = 4000
+"""Of a switch; one that tells of more could fill the memory. A packet-out by all of them (16 bytes each) leaves 1,511 of
+the 65,535 bytes of OpenFlow's longest message to the frame."""
 UNANSWERED = 3
 """Watches without LLDP after which a link is down."""
 

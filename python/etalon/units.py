@@ -116,6 +116,11 @@ def rounded(ns: int) -> str:
     return f"{ns} ns"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A count for people: "1 packet", "2 packets"; `many` is the plural if that is not `one` and an s."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 TIME = Quantity("a time", "180us", "s, ms, us, ns", "60min", _core.parse_span, _core.format_span)
 RATE = Quantity(
     "a rate",

@@ -130,6 +130,22 @@ def test_what_to_cite(etalon: Command, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("told", ["", "0", "-3", "²", "9" * 5000, "80.5"])
+def test_a_width_that_is_none_leaves_tables_as_wide_as_they_need_to_be(
+    etalon: Command, monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    expected = etalon("list", "papers").out
+    monkeypatch.setenv("COLUMNS", told)
+    assert etalon("list", "papers").out == expected
+
+
+def test_what_papers_introduced_is_there_to_be_cited(etalon: Command) -> None:
+    """A misspelt name in a `paper.toml` would cite nothing."""
+    listed = etalon("list", "--json").json
+    known = {one["name"] for kind in ("cc", "schedulers", "routings") for one in listed[kind]}
+    assert {*et.reproduce.origins()} - {"tdtcp"} <= known
+
+
 def test_tables_as_csv(etalon: Command, tmp_path: Path) -> None:
     plan, folder = tmp_path / "plan.toml", tmp_path / "run"
     plan.write_text('duration = "5ms"\nwarmup = "1ms"\n[[bulk]]\nfrom = 0\nto = 1\n')

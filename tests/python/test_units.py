@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
-from etalon.units import RATE, SIZE, TIME, Quantity, rounded
+from etalon.units import RATE, SIZE, TIME, Quantity, counted, rounded
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,16 @@ def test_what_is_not_a_time_is_refused(value: object, sentence: str) -> None:
 )
 def test_times_for_people_have_three_digits(ns: int, text: str) -> None:
     assert rounded(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (counted(0, "packet"), "0 packets"),
+        (counted(1, "packet"), "1 packet"),
+        (counted(1, "switch", "switches"), "1 switch"),
+        (counted(2, "switch", "switches"), "2 switches"),
+    ],
+)
+def test_one_is_no_plural(count: str, text: str) -> None:
+    assert count == text

@@ -212,30 +212,32 @@ def _for_rollouts(app: FastAPI, service: Service) -> None:
     controller = service.controller
     only = [Depends(service.operator)]
 
+    # These wait for the controller's lock or its disk, so that they are no coroutines: other requests go on meanwhile
+
     def progress() -> RolloutModel:
         rollout = controller.rollout
-        return RolloutModel(
-            canaries=sorted(rollout.manner.canaries),
-            held=rollout.held,
-            pending=sorted(rollout.pending),
-        )
+        with controller.lock:
+            held, pending = rollout.held, sorted(rollout.pending)
+        return RolloutModel(canaries=sorted(rollout.manner.canaries), held=held, pending=pending)
 
     @app.get("/v1/documents", dependencies=only, summary="What all hosts are told")
-    async def documents(pending: bool = False) -> dict[str, list[RouteModel]]:
+    def documents(pending: bool = False) -> dict[str, list[RouteModel]]:
         """Their routes; with `pending` as they will be when the roll-out is over."""
         told = {host: found.routes for host, found in controller.view.documents.items()}
-        routes = told | controller.rollout.pending if pending else told
+        if pending:
+            with controller.lock:
+                told |= controller.rollout.pending
         return {
             host: [RouteModel.model_validate(route.fields()) for route in listed]
-            for host, listed in routes.items()
+            for host, listed in told.items()
         }
 
     @app.get("/v1/rollout", dependencies=only, summary="How far the roll-out is")
-    async def rollout() -> RolloutModel:
+    def rollout() -> RolloutModel:
         return progress()
 
     @app.post("/v1/rollout/hold", dependencies=only, summary="Tell only the first what is new")
-    async def hold() -> RolloutModel:
+    def hold() -> RolloutModel:
         if not controller.rollout.manner.canaries:
             raise HTTPException(
                 409, "nobody is told first: expected rollout.canary in the controller's file"
@@ -244,7 +246,7 @@ def _for_rollouts(app: FastAPI, service: Service) -> None:
         return progress()
 
     @app.post("/v1/rollout/release", dependencies=only, summary="Tell all, without waiting")
-    async def release() -> RolloutModel:
+    def release() -> RolloutModel:
         _kept(controller.release)
         return progress()
 
@@ -253,7 +255,9 @@ def _kept(change: Callable[[], None]) -> None:
     try:
         change()
     except EtalonError as error:
-        raise HTTPException(500, f"done, but a restart forgets it: {error}") from None
+        raise HTTPException(
+            500, f"it is done, but could not be saved: a restart undoes it: {error}"
+        ) from None
 
 
 def _progress(service: Service) -> MeasureModel:

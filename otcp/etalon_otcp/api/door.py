@@ -12,6 +12,7 @@ import contextlib
 import socket
 import time
 from asyncio import sslproto
+from collections.abc import Callable
 from typing import Any
 
 MOST_SHAKING = 1024
@@ -25,10 +26,20 @@ _BUFFER = 16 * 1024
 
 
 class Door(socket.socket):
-    """Takes the place of a listening socket; `most` in their handshake in all, `most_of_one` from one address."""
+    """Takes the place of a listening socket; `most` in their handshake in all, `most_of_one` from one address.
 
-    def __init__(self, at: socket.socket, most: int, most_of_one: int) -> None:
+    `clock` is monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        at: socket.socket,
+        most: int,
+        most_of_one: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__(fileno=at.detach())
+        self._clock = clock
         self._most, self._most_of_one = most, most_of_one
         self._shaking: dict[Any, tuple[socket.socket, float]] = {}
         self.refused = 0
@@ -37,7 +48,7 @@ class Door(socket.socket):
     def accept(self) -> tuple[socket.socket, Any]:
         """As of sockets; one that is too many is closed at once, and ends as others do."""
         found, peer = super().accept()
-        now = time.monotonic()
+        now = self._clock()
         if self._has_room(peer[0], now):
             self._shaking[peer] = found, now
         else:

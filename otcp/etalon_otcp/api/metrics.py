@@ -22,6 +22,7 @@ def _lines(controller: Controller, hub: Hub, requests: dict[int, int]) -> Iterat
     with controller.lock:
         counters = dict(controller.prober.counters)
         switches = len(controller.topology.switches())
+        waiting = len(controller.rollout.pending)
     problems = len(view.problems) + len(controller.disputes) + bool(controller.failure)
     yield from _one("switches", "gauge", "Switches that are connected", switches)
     yield from _one("hosts", "gauge", "Hosts that are found and measured", len(view.network.hosts))
@@ -29,7 +30,6 @@ def _lines(controller: Controller, hub: Hub, requests: dict[int, int]) -> Iterat
     yield from _one("problems", "gauge", "What operators should look at", problems)
     yield from _one("version", "gauge", "Newest version", controller.publication.version)
     yield from _one("epoch", "gauge", "This life of the controller", controller.publication.epoch)
-    waiting = len(controller.rollout.pending)
     yield from _one("rollout_pending", "gauge", "Hosts still to be told what is new", waiting)
     yield from _one("listeners", "gauge", "Open event streams", hub.count())
     yield from _one("compute_milliseconds", "gauge", "Last computation", view.took_ms)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import Annotated
 
@@ -13,11 +12,12 @@ from starlette.exceptions import HTTPException
 from etalon_otcp import descriptors
 from etalon_otcp.api.auth import NOBODY_ELSE, Identity, Tokens
 from etalon_otcp.api.events import Hub
-from etalon_otcp.api.limits import Connections, Rate
+from etalon_otcp.api.limits import Connections
 from etalon_otcp.config import NAME
 from etalon_otcp.controller import Controller
 from etalon_otcp.measuring import Measuring
 from etalon_otcp.publication import Document
+from etalon_otcp.rate import Rate
 
 Host = Annotated[str, Path(pattern=NAME)]
 
@@ -34,8 +34,8 @@ class Service:
         self.requests: Counter[int] = Counter()
         most = descriptors.most_connections(config.connections)
         self.connections = Connections(most, config.connections_of_one)
-        self._rate = Rate(config.requests_per_minute, time.monotonic)
-        self._strangers = Rate(config.requests_per_minute, time.monotonic)
+        self._rate = Rate(config.requests_per_minute, 60.0)
+        self._strangers = Rate(config.requests_per_minute, 60.0)
         controller.told = self.hub.wake
 
     def who(self, request: Request) -> Identity:

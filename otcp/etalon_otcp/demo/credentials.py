@@ -3,18 +3,12 @@
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 import json
 import secrets
 from pathlib import Path
 from typing import Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-
+from etalon_otcp.demo.authority import Authority
 from etalon_otcp.demo.layout import QUEUE_BYTES, RATE_BPS, Layout
 from etalon_otcp.demo.network import API_PORT, CONTROL, OPENFLOW_PORT
 
@@ -65,31 +59,5 @@ def _private(path: Path, text: str) -> None:
 
 def certificates(folder: Path) -> None:
     """An authority (ca.pem) and the controller's certificate by it."""
-    ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "OTCP demonstration")])
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "controller")])
-    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(CONTROL))])
-    day, now = datetime.timedelta(days=1), datetime.datetime.now(datetime.UTC)
-    for subject, public, file, ca in (
-        (ca_name, ca_key.public_key(), "ca.pem", True),
-        (name, key.public_key(), "controller.pem", False),
-    ):
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(ca_name)
-            .public_key(public)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - day)
-            .not_valid_after(now + day)
-            .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
-        )
-        builder = builder if ca else builder.add_extension(address, critical=False)
-        made = builder.sign(ca_key, hashes.SHA256())
-        (folder / file).write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    pem = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    _private(folder / "controller.key", pem.decode())
+    ours = Authority(folder, "ca", "OTCP demonstration")
+    ours.sign("controller", "controller", addresses=[CONTROL])

@@ -29,7 +29,7 @@ from etalon.figures import sweeps as figures_of
 from etalon.plan import Plan
 from etalon.results import Run, store
 from etalon.results.metrics import METRICS
-from etalon.units import shown
+from etalon.units import counted, shown
 
 MOST_POINTS = 100_000
 """Runs of a sweep."""
@@ -133,7 +133,7 @@ class Sweep:
         """One sentence that tells where the first metric of `SHOWN` that its runs have is least, and where it is greatest."""
         found = [name for name in SHOWN if self.table[name].null_count() < self.table.height]
         if not found or self.keys == ["seed"]:
-            return f"{len(self.runs)} runs of {self.plan.name}."
+            return f"{counted(len(self.runs), 'run')} of {self.plan.name}."
         name, metric = found[0], METRICS[found[0]]
         means = self.table.group_by(self.keys, maintain_order=True).agg(pl.col(name).mean())
         means = means.drop_nulls().sort(name, maintain_order=True)
@@ -148,7 +148,7 @@ class Sweep:
         said = [f"{key} ({_listed(figures_of.values_of(self, key))})" for key in self.keys]
         seeds = len({point.plan.seed for point in self.points})
         over = "" if self.keys == ["seed"] else f" over {' and '.join(said)}"
-        return f"<Sweep {self.plan.name}: {len(self.runs)} runs{over}{f', {seeds} seeds' if seeds > 1 else ''}>"
+        return f"<Sweep {self.plan.name}: {counted(len(self.runs), 'run')}{over}{f', {seeds} seeds' if seeds > 1 else ''}>"
 
     def _repr_html_(self) -> str:
         """For a notebook: what was varied, the main figure, and the numbers that are looked at first."""

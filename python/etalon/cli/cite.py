@@ -17,18 +17,6 @@ if TYPE_CHECKING:
     from etalon.plan import Plan
 
 
-OF_MECHANISM = {
-    "retcp": "nsdi20",
-    "tdtcp": "sigcomm22",
-    "rotor": "rotornet",
-    "rotorlb": "rotornet",
-    "opera": "opera",
-    "powertcp": "powertcp",
-    "theta-powertcp": "powertcp",
-}
-"""By the name of a schedule, transport or congestion control: the paper that it is from."""
-
-
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command(epilog="Example:  etalon cite runs/strobe-1a2b3c4d >> paper.bib")(cite)
@@ -72,12 +60,14 @@ def cite(
 
 def papers_of(plan: Plan) -> set[str]:
     """The papers whose mechanisms a plan uses: schedules, transports, congestion controls, hosts that announce demand."""
+    from etalon import reproduce
+
     values = plan.to_dict()
     network = values.get("network", {}).get("kind", "rdcn")
     kinds = {workload.transport.kind for workload in plan.workloads}
     controls = {control for workload in plan.workloads for control in workload.controls}
     used = {*kinds, *controls, str(values.get("schedule", {}).get("kind"))}
-    found = {paper for mechanism, paper in OF_MECHANISM.items() if mechanism in used}
+    found = {paper for mechanism, paper in reproduce.origins().items() if mechanism in used}
     if network == "rdcn" and (plan.week_ns or values.get("schedule")):
         found.add("nsdi20")
     if values.get("tcp", {}).get("otcp"):

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -263,8 +264,10 @@ def print_table(table: Table) -> None:
         Console(markup=False, highlight=False).print(table)
         return
     told = os.environ.get("COLUMNS", "")
-    width = int(told) if told.isdecimal() and int(told) else 1000
-    console = Console(width=width, markup=False, highlight=False)
+    width = int(told) if re.fullmatch("[1-9][0-9]{0,3}", told) else 1000
+    console = Console(  # with a height, so that it does not read COLUMNS by itself
+        width=width, height=25, markup=False, highlight=False
+    )
     with console.capture() as text:
         console.print(table)
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.get().splitlines())

@@ -115,9 +115,12 @@ def _span(plan: Plan, start: str, end: str) -> tuple[int, int]:
 
 def _tell(path: Path, counts: dict[str, int], point: str | None) -> None:
     """How many packets were seen where; of a capture of all points also how to get those of a `point` alone."""
+    from etalon.units import counted
+
     seen = {name: number for name, number in counts.items() if number}
     common.note(
-        f"{sum(seen.values())} packets: {', '.join(f'{n} at {name}' for name, n in seen.items())}"
+        f"{counted(sum(seen.values()), 'packet')}: "
+        f"{', '.join(f'{n} at {name}' for name, n in seen.items())}"
     )
     if point is not None:
         wanted = f'frame.interface_name in {{"{point}-in", "{point}-out"}}'

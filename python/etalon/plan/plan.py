@@ -30,7 +30,7 @@ from etalon.plan.routing import with_tables
 from etalon.plan.schedules import with_files
 from etalon.plan.schedules.asked import Asked
 from etalon.plan.workloads.code import with_code
-from etalon.units import TIME, rounded, shown
+from etalon.units import TIME, counted, rounded, shown
 
 
 class Plan(Experiment):
@@ -119,11 +119,11 @@ class Plan(Experiment):
 
     def __repr__(self) -> str:
         network = self.network
-        what = [f"{network.racks} racks of {network.hosts} hosts"]
+        what = [f"{network.racks} racks of {counted(network.hosts, 'host')}"]
         if (flows := self._said_of_flows()) != "0":
             what.append("1 flow" if flows == "1" else f"{flows} flows")
         if self.program:
-            what.append(f"{len(self.programs)} programs")
+            what.append(counted(len(self.programs), "program"))
         return (
             f"<Plan {self.name}: {', '.join(what)}, {TIME.format(self.duration)}, seed {self.seed}>"
         )
@@ -131,7 +131,7 @@ class Plan(Experiment):
     def _repr_html_(self) -> str:
         """For a notebook: what it is in a few rows, and the whole plan on demand."""
         rows = [
-            ("network", f"{self.network.kind}, {self.network.racks} racks of {self.network.hosts} hosts"),
+            ("network", f"{self.network.kind}, {self.network.racks} racks of {counted(self.network.hosts, 'host')}"),
             ("schedule", self._said_of_the_week()),
             *((key, one.about) for key, one in self.named_workloads()),
             ("flows", self._said_of_flows()),

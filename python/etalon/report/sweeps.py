@@ -16,6 +16,7 @@ from etalon.report.page import Answer, Code, Part, Picture, Prose, Section, Tabl
 from etalon.report.page import write as write_page
 from etalon.report.runs import MOST_ROWS
 from etalon.results.metrics import METRICS
+from etalon.units import counted
 
 
 def write(
@@ -51,7 +52,7 @@ def write(
             continue
         pictures.append(Picture(caption, png, sweeps.interactive(sweep, name, **keys, **more)))
     columns, rows = overview(sweep)
-    caption = f"{len(rows)} runs; `table.parquet` and `table.csv` have all columns"
+    caption = f"{counted(len(rows), 'run')}; `table.parquet` and `table.csv` have all columns"
     if len(rows) > MOST_ROWS:
         caption = f"The first {MOST_ROWS} of {caption}"
     right = [at for at, name in enumerate(columns) if name not in ("seed", *sweep.keys)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from etalon.figures import Estimate
 from etalon.reproduce.claims import Judged
 from etalon.reproduce.drawing import Drawing
-from etalon.reproduce.paper import Paper, heads, papers
+from etalon.reproduce.paper import Paper, heads, origins, papers
 from etalon.reproduce.results import Missing, Results, of_days, ratio
 from etalon.reproduce.run import Reproduction, plans, reproduce
 
@@ -27,6 +27,7 @@ __all__ = [
     "Results",
     "heads",
     "of_days",
+    "origins",
     "papers",
     "plans",
     "ratio",

@@ -3,7 +3,7 @@
 
 | file             | what                                                                                        |
 |------------------|---------------------------------------------------------------------------------------------|
-| `paper.toml`     | title, venue, link; the figures, each with the series that it shows                          |
+| `paper.toml`     | title, venue, link; what it introduced; the figures, each with the series that it shows     |
 | `series.toml`    | the points that are run: a plan, and the keys of it that vary                                |
 | `plans/*.toml`   | plans, as `etalon run` takes them                                                           |
 | `published.toml` | what the paper claims, where it stands, and the tolerance; what of it no claim holds, and why |
@@ -171,6 +171,8 @@ class _Head(_Entry):
     venue: str
     link: str
     summary: str
+    mechanisms: tuple[str, ...] = ()
+    """Names of the schedules, transports and congestion controls that are from it; `etalon cite` cites it for them."""
     figure: tuple[FigureEntry, ...]
 
 
@@ -348,6 +350,13 @@ def heads() -> dict[str, dict[str, str]]:
     said = {path.parent.name: _toml(path) for path in files}
     keys = ("title", "authors", "venue", "link")
     return {name: {key: str(head[key]) for key in keys} for name, head in said.items()}
+
+
+def origins() -> dict[str, str]:
+    """The paper that a schedule, transport or congestion control is from, by its name."""
+    root = _root()
+    files = sorted(root.glob("*/paper.toml")) if root else []
+    return {name: path.parent.name for path in files for name in _toml(path).get("mechanisms", ())}
 
 
 def _root() -> Path | None:

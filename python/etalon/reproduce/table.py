@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from etalon.reproduce.claims import CALIBRATED, NOT_MEASURED, NOT_YET, REPRODUCED, Judged
 from etalon.reproduce.paper import FigureEntry, Paper, Unclaimed
+from etalon.units import counted
 
 COLUMNS = ("figure", "claim", "published", "measured", "tolerance", "verdict")
 
@@ -81,13 +82,12 @@ def total(claims: Sequence[Judged]) -> str:
     if count[""]:
         parts.append("1 differs" if count[""] == 1 else f"{count['']} differ")
     parts += [f"{count[verdict]} {verdict}" for verdict in waiting if count[verdict]]
-    return f"{len(claims)} claims: {', '.join(parts)}"
+    return f"{counted(len(claims), 'claim')}: {', '.join(parts)}"
 
 
 def left_out(paper: Paper, figure: FigureEntry) -> str:
     """That a figure was not run, since it takes long, and the command that runs it."""
-    count = sum(claim.group.figure == figure.id for claim in paper.claims)
-    claims = f"{count} claims" if count != 1 else "1 claim"
+    claims = counted(sum(claim.group.figure == figure.id for claim in paper.claims), "claim")
     return f"figure {figure.id} not run ({claims}): {paper.command} --figure {figure.id} takes {figure.takes}"
 
 

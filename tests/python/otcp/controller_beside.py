@@ -5,20 +5,13 @@ from __future__ import annotations
 
 import re
 import signal
-import socket
 import subprocess
 import sys
 import urllib.request
 from pathlib import Path
 
 from fabric import until
-
-
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+from sockets import keep_port
 
 
 class ControllerBeside:
@@ -28,7 +21,8 @@ class ControllerBeside:
     """
 
     def __init__(self, folder: Path, text: str, openflow: str = "", api: str = "") -> None:
-        self.port, api_port = free_port(), free_port()
+        self._kept = keep_port(), keep_port()
+        self.port, api_port = (one.getsockname()[1] for one in self._kept)
         self.url = f"http://127.0.0.1:{api_port}"
         self.file, self.log = folder / "controller.toml", folder / "controller.log"
         self.file.write_text(
@@ -43,6 +37,8 @@ class ControllerBeside:
 
     def __exit__(self, *_: object) -> None:
         self.end()
+        for one in self._kept:
+            one.close()
 
     def start(self) -> None:
         words = [sys.executable, "-m", "etalon", "otcp", "controller", str(self.file), "-v"]

@@ -11,6 +11,8 @@ from functools import partial
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 
+from networks import tables
+
 from etalon_otcp import arp, lldp, ndp
 from etalon_otcp.config import Config
 from etalon_otcp.controller import Controller
@@ -20,7 +22,7 @@ from etalon_otcp.probing import CONTROLLER_PORT, Action, Echo
 from etalon_otcp.topology import PortDescription
 from etalon_otcp.watching import watch_links, watch_seats
 
-FILE = """
+FILE = f"""
 state = "state.json"
 [measure]
 samples = 2
@@ -29,18 +31,7 @@ watch = "100ms"
 [network]
 queue = "90kB"
 settle = "5s"
-[[switch]]
-name = "t1"
-dpid = "1"
-[[switch]]
-name = "t2"
-dpid = "2"
-[[switch]]
-name = "a1"
-dpid = "3"
-[[switch]]
-name = "a2"
-dpid = "4"
+{tables("t1", "t2", "a1", "a2")}
 [[host]]
 name = "h1"
 addresses = ["10.0.0.1"]

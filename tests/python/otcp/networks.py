@@ -15,6 +15,21 @@ def known(value: int, source: Source = Source.FILE) -> Known:
     return Known(value, source)
 
 
+def tables(*switches: str, network: Network | None = None) -> str:
+    """The controller's file: switches with datapath ids from 1 on, and the hosts of a network."""
+    text = "".join(
+        f'[[switch]]\nname = "{name}"\ndpid = "{dpid:x}"\n' for dpid, name in enumerate(switches, 1)
+    )
+    for name, host in network.hosts.items() if network else ():
+        text += f'[[host]]\nname = "{name}"\naddresses = ["{host.addresses[0]}"]\n'
+    return text
+
+
+def tables_of(network: Network) -> str:
+    """The tables of all switches and hosts of a network."""
+    return tables(*sorted({place.switch for place in network.ports}), network=network)
+
+
 def tree(
     racks: int = 2,
     hosts: int = 2,

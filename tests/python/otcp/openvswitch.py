@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Open vSwitch without rights: a dummy datapath, a database and a folder of its own."""
+"""Open vSwitch without rights: a database, and a dummy datapath if wanted, in a folder of its own."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from fabric import until
 
 from conftest import need_program
 
@@ -16,38 +17,22 @@ PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 
 
-class OpenVSwitch:
-    """Programs that run in a folder; `vsctl` waits until ovs-vswitchd has done what it is told."""
+class Database:
+    """ovsdb-server in a folder, at the address `remote`."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir()
+        self.folder, self.remote = folder, f"unix:{folder}/db.sock"
+        folder.mkdir(exist_ok=True)
         self._environment = {"PATH": PATH}
         self._environment |= {f"OVS_{n}": str(folder) for n in ("RUNDIR", "DBDIR", "LOGDIR")}
-        self._remote = f"unix:{folder}/db.sock"
         self._run("ovsdb-tool", "create", f"{folder}/conf.db", str(SCHEMA))
-        self._parts = [
-            self._start("ovsdb-server", f"--remote=p{self._remote}", f"{folder}/conf.db")
-        ]
-        end = time.monotonic() + 20
-        while not (folder / "db.sock").exists():
-            assert time.monotonic() < end
-            time.sleep(0.01)
-        self._run("ovs-vsctl", f"--db={self._remote}", "--no-wait", "init")
-        dummy = "--enable-dummy=override", "--disable-system"
-        self._parts.append(self._start("ovs-vswitchd", *dummy, self._remote))
+        self._parts = [self._start("ovsdb-server", f"--remote=p{self.remote}", f"{folder}/conf.db")]
+        until((folder / "db.sock").exists)
+        self.write("init")
 
-    def vsctl(self, *words: str) -> str:
-        return self._run("ovs-vsctl", f"--db={self._remote}", "--timeout=20", *words)
-
-    def bridge(self, name: str, dpid: int, controller: str) -> None:
-        """A bridge that connects to a controller, and again within a second."""
-        self.vsctl(
-            *f"add-br {name} -- set bridge {name} datapath_type=dummy protocols=OpenFlow13".split(),
-            *f"fail_mode=secure other-config:datapath-id={dpid:016x}".split(),
-            *f"-- set-controller {name} {controller}".split(),
-            *f"-- set controller {name} connection_mode=out-of-band max_backoff=1000".split(),
-        )
+    def write(self, *words: str) -> str:
+        """ovs-vsctl, which waits for no switch."""
+        return self._run("ovs-vsctl", f"--db={self.remote}", "--no-wait", *words)
 
     def end(self) -> None:
         for part in reversed(self._parts):
@@ -66,10 +51,42 @@ class OpenVSwitch:
             return subprocess.Popen(words, env=self._environment, stdout=log, stderr=log)
 
 
+class OpenVSwitch(Database):
+    """A whole switch; `vsctl` waits until ovs-vswitchd has done what it is told."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        dummy = "--enable-dummy=override", "--disable-system"
+        self._parts.append(self._start("ovs-vswitchd", *dummy, self.remote))
+
+    def vsctl(self, *words: str) -> str:
+        return self._run("ovs-vsctl", f"--db={self.remote}", "--timeout=20", *words)
+
+    def bridge(self, name: str, dpid: int, controller: str) -> None:
+        """A bridge that connects to a controller, and again within a second."""
+        self.vsctl(
+            *f"add-br {name} -- set bridge {name} datapath_type=dummy protocols=OpenFlow13".split(),
+            *f"fail_mode=secure other-config:datapath-id={dpid:016x}".split(),
+            *f"-- set-controller {name} {controller}".split(),
+            *f"-- set controller {name} connection_mode=out-of-band max_backoff=1000".split(),
+        )
+
+
 @contextmanager
 def open_vswitch(folder: Path) -> Iterator[OpenVSwitch]:
     need_program("ovs-vsctl")
     made = OpenVSwitch(folder)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+@contextmanager
+def database(folder: Path) -> Iterator[Database]:
+    """A database without a switch."""
+    need_program("ovs-vsctl")
+    made = Database(folder)
     try:
         yield made
     finally:

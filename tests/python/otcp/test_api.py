@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import http.client
-import ipaddress
 import json
 import resource
 import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from networks import tree, without
+from fabric import until
+from networks import tables, tables_of, tree, without
 
 from conftest import need, need_module
 
@@ -31,12 +31,13 @@ from etalon.errors import PlanError
 from etalon_otcp import groups
 from etalon_otcp.api import events, server
 from etalon_otcp.api.auth import Tokens, make
-from etalon_otcp.api.limits import Connections, Rate
+from etalon_otcp.api.limits import Connections
 from etalon_otcp.api.service import Service
 from etalon_otcp.config import Config
 from etalon_otcp.controller import Controller
 from etalon_otcp.measuring import Measuring
 from etalon_otcp.network import Network, PortId
+from etalon_otcp.rate import Rate
 from etalon_otcp.routes import Routes
 
 HOST, OTHER, OPERATOR = "h-" * 10, "x-" * 10, "o-" * 10
@@ -54,8 +55,7 @@ class Running:
             )
             file.chmod(0o600)
             lines.append('tokens = "tokens.toml"')
-        for name, host in tree().hosts.items():
-            lines.append(f'[[host]]\nname = "{name}"\naddresses = ["{host.addresses[0]}"]')
+        lines.append(tables(network=tree()))
         (folder / "controller.toml").write_text("\n".join(lines))
         self.controller = Controller(Config.load(folder / "controller.toml"))
         self.service = Service(self.controller, Measuring(self.controller))
@@ -384,52 +384,20 @@ def test_a_hashed_token_is_known(tmp_path: Path) -> None:
 
 def test_a_rate_gives_back_with_time() -> None:
     now = [0.0]
-    rate = Rate(60, lambda: now[0])
+    rate = Rate(60, 60.0, lambda: now[0])
     assert [rate.wait_s("a") for _ in range(60)] == [0.0] * 60
     assert rate.wait_s("a") == pytest.approx(1.0)
     now[0] = 1.0
     assert rate.wait_s("a") == 0.0
 
 
-def _certificate(folder: Path, name: str, issuer: Any = None) -> Any:
-    """A key and a certificate, its own or an issuer's."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    day = datetime.timedelta(days=1)
-    now = datetime.datetime.now(datetime.UTC)
-    ca_key, ca_subject = issuer or (key, subject)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(ca_subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - day)
-        .not_valid_after(now + day)
-        .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
-        )
-        .sign(ca_key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    (folder / f"{name}.pem").write_bytes(made.public_bytes(pem))
-    (folder / f"{name}.key").write_bytes(
-        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return key, subject
-
-
 def test_tls_is_mutual_if_wanted(serve: Callable[..., Running], tmp_path: Path) -> None:
-    need_module("cryptography")
-    ca = _certificate(tmp_path, "ca")
-    _certificate(tmp_path, "server", ca)
-    _certificate(tmp_path, "client", ca)
+    need_module("cryptography", "otcp")
+    from etalon_otcp.demo.authority import Authority
+
+    ca = Authority(tmp_path, "ca")
+    ca.sign("server", "server", addresses=("127.0.0.1",))
+    ca.sign("client", "client")
     running = serve(api='certificate = "server.pem"\nkey = "server.key"\nclient_ca = "ca.pem"')
     running.publish(tree())
     context = ssl.create_default_context(cafile=tmp_path / "ca.pem")
@@ -483,10 +451,28 @@ def test_one_address_cannot_take_all_connections(serve: Callable[..., Running]) 
         ) as agent:
             agent.sendall(b"GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n")
             assert agent.recv(4096).startswith(b"HTTP/1.1 200")
-    end = time.monotonic() + 20
-    while len(running.service.connections):
-        assert time.monotonic() < end, "connections that are gone are still counted"
-        time.sleep(0.01)
+    until(lambda: not len(running.service.connections))
+
+
+def test_a_slow_disk_holds_nobody_up(serve: Callable[..., Running]) -> None:
+    """A hold and a release are on disk before they are answered; others are answered meanwhile."""
+    running, begun, go_on = serve(), threading.Event(), threading.Event()
+
+    def release() -> None:
+        begun.set()
+        go_on.wait(20)
+
+    running.controller.release = release  # type: ignore[method-assign]
+    statuses: list[int] = []
+    asking = threading.Thread(
+        target=lambda: statuses.append(running.ask("/v1/rollout/release", method="POST")[0])
+    )
+    asking.start()
+    assert begun.wait(20)
+    assert running.ask("/v1/health", None)[0] == 200 and not statuses
+    go_on.set()
+    asking.join(20)
+    assert statuses == [200]
 
 
 def test_connections_are_counted_by_address() -> None:
@@ -508,13 +494,7 @@ def test_the_network_of_another_file_is_the_one_that_is_seen(
     token = tmp_path / "operator"
     token.write_text(OPERATOR)
     where = ("--url", f"http://127.0.0.1:{served.port}", "--token-file", str(token))
-    switches = sorted({place.switch for place in network.ports})
-    text = '[network]\nqueue = "90kB"\nrate = "1Gbps"\n'
-    text += "".join(
-        f'[[switch]]\nname = "{s}"\ndpid = "{n:x}"\n' for n, s in enumerate(switches, 1)
-    )
-    for name, host in network.hosts.items():
-        text += f'[[host]]\nname = "{name}"\naddresses = ["{host.addresses[0]}"]\n'
+    text = f'[network]\nqueue = "90kB"\nrate = "1Gbps"\n{tables_of(network)}'
     file = tmp_path / "other.toml"
     file.write_text(text)
     assert etalon("otcp", "diff", str(file), *where).out == "no host would be told anything else\n"

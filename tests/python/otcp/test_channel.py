@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 from conftest import need_module
 
 need_module("os_ken", "otcp")
+need_module("cryptography", "otcp")
 
 from os_ken.cfg import CONF
 from os_ken.controller.handler import DEAD_DISPATCHER
@@ -29,10 +31,12 @@ from os_ken.ofproto import ofproto_v1_3_parser as parser
 from os_ken.ofproto.ofproto_protocol import ProtocolDesc
 from switches_beside import packet_in
 
+from etalon_otcp import channel as channel_module
 from etalon_otcp import messages
 from etalon_otcp.channel import MOST_WAITING, Channel, Reader, Wire
 from etalon_otcp.demo.credentials import certificates
 from etalon_otcp.probing import ECHO_MARK
+from etalon_otcp.rate import Rate
 from etalon_otcp.seldom import Seldom
 from etalon_otcp.switches import frame_of
 
@@ -59,6 +63,7 @@ class Ends:
         self._door = socket.create_server(("127.0.0.1", 0))
         self._reader = Reader()
         self.far: list[socket.socket] = []
+        self.threads: list[threading.Thread] = []
         self.channels: list[Channel] = []
 
     def connect(self, wrap: Callable[[socket.socket], socket.socket] | None = None) -> Channel:
@@ -70,15 +75,23 @@ class Ends:
         channel.taker = Taker()
         channel.read_by_os_ken = []
         channel._by_os_ken = channel.read_by_os_ken.append
-        threading.Thread(target=channel.serve, daemon=True).start()
+        self.threads.append(threading.Thread(target=channel.serve, daemon=True))
+        self.threads[-1].start()
         self.channels.append(channel)
         return channel
 
     def close(self) -> None:
         for one in (*self.far, self._door):
             one.close()
-        for channel in self.channels:
-            until(lambda channel=channel: channel.socket.fileno() < 0)
+        join(*self.threads)
+        assert all(channel.socket.fileno() < 0 for channel in self.channels)
+
+
+def join(*threads: threading.Thread) -> None:
+    """Waits for threads' ends, but not for ever."""
+    for thread in threads:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in threads)
 
 
 @pytest.fixture
@@ -172,7 +185,7 @@ def test_a_flood_for_os_ken_is_left_in_the_socket(ends: Ends) -> None:
     """A connection's thread that is stuck lets no more than so many bytes in; another's messages are taken meanwhile."""
     flooding, well = ends.connect(), ends.connect()
     go_on = threading.Event()
-    flooding._by_os_ken = lambda message: go_on.wait()
+    flooding._by_os_ken = lambda message: go_on.wait(20)
     far, sent, flood = ends.far[0], 0, echo(messages.ECHO_REQUEST, bytes(60_000))
     far.setblocking(False)
     until(lambda: flooding._put > 0 or far.send(flood))
@@ -183,10 +196,11 @@ def test_a_flood_for_os_ken_is_left_in_the_socket(ends: Ends) -> None:
             quiet = time.monotonic()
         except BlockingIOError:
             time.sleep(0.01)
-    assert MOST_WAITING <= flooding._put <= MOST_WAITING + 3 * 65_536 < sent
+    let_in = flooding._put
     ends.far[1].sendall(packet_in(1, b"z"))
     until(lambda: well.taker.frames)
     go_on.set()
+    assert MOST_WAITING <= let_in <= MOST_WAITING + 3 * 65_536 < sent
     until(lambda: flooding._got > MOST_WAITING + 3 * 65_536)
 
 
@@ -214,22 +228,130 @@ def test_a_switch_that_does_not_answer_echoes_is_gone(
 
 
 def test_connections_that_come_and_go_leave_no_threads(ends: Ends) -> None:
-    before = threading.active_count()
     for _ in range(50):
         ends.connect()
         ends.far[-1].close()
-    until(lambda: threading.active_count() <= before + 2, 2)
+    join(*ends.threads)
+
+
+def test_a_wire_is_closed_between_two_calls() -> None:
+    """OpenSSL's memory of a connection must not go while another thread is in a call with it."""
+    near, far = socket.socketpair()
+    wire = Wire(near)
+    closing = threading.Thread(target=wire.close, daemon=True)
+    with far, wire._calls:
+        closing.start()
+        closing.join(0.2)
+        assert wire.fileno() >= 0
+    join(closing)
+    assert wire.fileno() < 0 and wire.read() == b""
+
+
+class Closed(socket.socket):
+    """As TLS that another thread has closed."""
+
+    def recv(self, *_: Any) -> bytes:
+        raise ValueError("Read on closed or unwrapped SSL socket.")
+
+
+def test_what_is_closed_while_it_is_read_has_ended() -> None:
+    near, far = socket.socketpair()
+    with far, Closed(fileno=near.detach()) as closed:
+        assert Wire(closed).read() == b""
+
+
+@pytest.mark.parametrize("what", ["read", "take"])
+def test_a_connection_that_fails_ends_alone(ends: Ends, what: str) -> None:
+    failing, well = ends.connect(), ends.connect()
+
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("a mistake of ours")
+
+    setattr(failing.socket if what == "read" else failing, what, fail)
+    ends.far[0].sendall(packet_in(1, b"x"))
+    until(lambda: failing.socket.fileno() < 0)
+    ends.far[1].sendall(packet_in(1, b"y"))
+    until(lambda: well.taker.frames)
+
+
+def test_a_connection_that_is_gone_pauses_no_other(ends: Ends) -> None:
+    """A switch that comes back may have its old connection's descriptor."""
+    older = ends.connect()
+    older.close()
+    until(lambda: older.socket.fileno() < 0)
+    newer = ends.connect()
+    until(lambda: newer.socket.fileno() in ends._reader._channels)
+    ends._reader._pause(older, newer.socket.fileno())
+    ends.far[-1].sendall(packet_in(1, b"x"))
+    until(lambda: newer.taker.frames)
+    assert not ends._reader._paused
+
+
+class Dripping(socket.socket):
+    """Takes a byte at every second call."""
+
+    takes = False
+
+    def send(self, data: Any, *_: Any) -> int:
+        self.takes = not self.takes
+        if not self.takes:
+            raise BlockingIOError
+        return super().send(data[:1])
+
+
+@pytest.mark.parametrize("how", ["sendall", "offer"])
+def test_a_message_that_takes_too_long_ends_the_connection(
+    monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Each byte comes in time, the message does not; what would follow is no message any more."""
+    monkeypatch.setattr(channel_module, "PATIENCE_S", 0.05)
+    near, far = socket.socketpair()
+    with far, Dripping(fileno=near.detach()) as dripping:
+        wire = Wire(dripping)
+        wire._out = SimpleNamespace(poll=lambda ms: time.sleep(0.01) or True)
+        if how == "offer":
+            assert not wire.offer(bytes(80))
+        else:
+            with pytest.raises(TimeoutError):
+                wire.sendall(bytes(80))
+        far.settimeout(5)
+        heard = b""
+        while data := far.recv(100):
+            heard += data
+        assert 0 < len(heard) < 80
 
 
 def test_what_strangers_cause_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
-    seldom = Seldom(most=3, each_s=0.3)
+    now = [0.0]
+    seldom = Seldom(Rate(3, 30.0, lambda: now[0]))
     for number in range(100):
         seldom.warn("connection %d", number)
-    time.sleep(0.3)
+    now[0] = 10.0
     seldom.warn("later")
+    seldom.warn("at once")
+    seldom.warn("another's", of="t1")
     said = [record.getMessage() for record in caplog.records]
     assert said[:3] == ["connection 0", "connection 1", "connection 2"]
-    assert said[3:] == ["97 more warnings about connections were left out", "later"]
+    assert said[3:5] == ["97 more warnings about connections were left out", "later"]
+    assert said[5:] == ["1 more warnings about connections were left out", "another's"]
+
+
+def test_a_fault_in_what_a_probe_brings_back_fills_no_log(
+    ends: Ends, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel_module, "STRANGERS", Seldom(Rate(2, 1e6)))
+    channel = ends.connect()
+    taker, count = channel.taker, [0]
+
+    def fail(*_: Any) -> None:
+        count[0] += 1
+        raise RuntimeError("a mistake of ours")
+
+    taker.frame = fail
+    ends.far[-1].sendall(packet_in(1, b"x") * 50)
+    until(lambda: count[0] == 50)
+    assert caplog.text.count("could not be handled") == 2
+    assert "RuntimeError: a mistake of ours" in caplog.text
 
 
 def test_over_tls_threads_read_and_write_at_once(ends: Ends, tmp_path: Path) -> None:
@@ -241,32 +363,37 @@ def test_over_tls_threads_read_and_write_at_once(ends: Ends, tmp_path: Path) -> 
     far: list[Any] = []
 
     def wrap(near: socket.socket) -> socket.socket:
+        for one in (near, ends.far[-1]):
+            one.settimeout(20)
         thread = threading.Thread(target=lambda: far.append(client.wrap_socket(ends.far[-1])))
         thread.start()
         wrapped = server.wrap_socket(near, server_side=True)
-        thread.join()
+        join(thread)
         return wrapped
 
     channel = ends.connect(wrap)
     ends.far[-1] = far[0]
     client_end, heard, most = Wire(far[0]), bytearray(), 300
+    end = time.monotonic() + 20
 
     def listen() -> None:
-        while heard.count(b"PROBE") < most or heard.count(b"LATER") < most:
+        while time.monotonic() < end and (
+            heard.count(b"PROBE") < most or heard.count(b"LATER") < most
+        ):
             heard.extend(client_end.read() or b"")
 
     def say() -> None:
         for _ in range(most):
             channel.send(messages.packet_out((1,), b"LATER" + bytes(1000)))
-            while not channel.probe(messages.packet_out((2,), b"PROBE")):
+            while not channel.probe(messages.packet_out((2,), b"PROBE")) and time.monotonic() < end:
                 time.sleep(0.001)
 
-    threads = [threading.Thread(target=one) for one in (listen, say)]
+    threads = [threading.Thread(target=one, daemon=True) for one in (listen, say)]
     for thread in threads:
         thread.start()
     for n in range(most):
         client_end.sendall(packet_in(n, b"q" * 1000))
-    for thread in threads:
-        thread.join(20)
+    join(*threads)
+    assert heard.count(b"PROBE") == heard.count(b"LATER") == most
     until(lambda: len(channel.taker.frames) == most)
     assert [number for number, _ in channel.taker.frames] == list(range(most))

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from fabric import HOSTS, running, until
+from switches_beside import packet_in
 
 from conftest import need_module
 from etalon_otcp import arp, lldp
@@ -174,7 +175,7 @@ def test_packet_in_messages(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
     switches.features(_features(datapath))
     refused = taken = 0
     for random_ in batches():
-        seeds = [_packet_in(frame, place.number) for frame, place in fresh(controller)]
+        seeds = [packet_in(place.number, frame) for frame, place in fresh(controller)]
         for _ in range(BATCH):
             data = bytearray(mutated(random_, random_.choice(seeds))[:65535].ljust(8, b"\0"))
             data[:4] = struct.pack("!BBH", 4, 10, len(data))  # else it is another handler's
@@ -204,9 +205,3 @@ def _features(datapath: Any) -> Any:
     datapath.ofproto, datapath.ofproto_parser = ofproto_v1_3, ofproto_v1_3_parser
     datapath.send_msg = lambda message: None
     return SimpleNamespace(msg=SimpleNamespace(datapath=datapath, datapath_id=1))
-
-
-def _packet_in(frame: bytes, port: int) -> bytes:
-    match = struct.pack("!HHIII", 1, 12, 0x80000004, port, 0)[:16]
-    body = struct.pack("!IHBBQ", 0xFFFFFFFF, len(frame), 0, 0, 0) + match + b"\0\0" + frame
-    return struct.pack("!BBHI", 4, 10, 8 + len(body), 1) + body

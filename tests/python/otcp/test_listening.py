@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 from fabric import until
+from sockets import is_open
 
 from conftest import need_module
 
 need_module("os_ken", "otcp")
+need_module("cryptography", "otcp")
 
 from test_switches import FILE, Connection
 
@@ -67,16 +69,6 @@ OPEN: list[socket.socket] = []
 """What the tests have connected."""
 
 
-def is_open(connection: socket.socket) -> bool:
-    connection.settimeout(0.05)
-    try:
-        return connection.recv(1) != b""
-    except TimeoutError:
-        return True
-    except OSError:
-        return False
-
-
 def connect(port: int, dpid: int = 0) -> socket.socket:
     made = socket.create_connection(("127.0.0.1", port))
     OPEN.append(made)
@@ -115,6 +107,35 @@ def test_who_does_not_say_who_it_is_is_dropped(
     until(lambda: not is_open(stranger))
     time.sleep(0.3)
     assert is_open(switch) and len(accepting) == 1
+
+
+def test_who_is_dropped_in_the_handshake_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Strangers who never finish TLS's handshake go when others come, not when its time is over."""
+    certificates(tmp_path)
+    monkeypatch.setattr(listening, "SPARE", 2)
+    monkeypatch.setattr(listening, "UNKNOWN_S", 600)
+    certificate, key = tmp_path / "controller.pem", tmp_path / "controller.key"
+    listen = OpenFlow(listen="127.0.0.1:0", certificate=certificate, key=key)
+    with server.bind(listen) as bound:
+        accepting = Listening(bound, listen, 1)
+        threading.Thread(target=accepting, daemon=True).start()
+        strangers = [connect(bound.getsockname()[1]) for _ in range(4)]
+        until(lambda: len(accepting) == 4)
+        until(lambda: all(map(is_shaking, list(accepting._connections))))
+        strangers += [connect(bound.getsockname()[1]) for _ in range(4)]
+        until(lambda: sum(map(is_open, strangers)) == 4)
+        assert accepting.refused == 4 and not any(map(is_open, strangers[:4]))
+        for one in strangers:
+            one.close()
+        until(lambda: len(accepting) == 0)
+    OPEN.clear()
+
+
+def is_shaking(connection: listening.Connection) -> bool:
+    """Whether TLS has taken a connection's socket."""
+    return isinstance(connection.socket, ssl.SSLSocket) or connection.socket.fileno() < 0
 
 
 def test_names_of_a_certificate() -> None:

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from networks import tree
+from openvswitch import database
 
-from conftest import need_program
 from etalon_otcp import ovsdb, paths
 from etalon_otcp.config import Config
 from etalon_otcp.controller import Controller
@@ -22,49 +18,13 @@ from etalon_otcp.paths import Policy
 from etalon_otcp.routes import Routes
 from etalon_otcp.topology import Given, PortDescription, Topology
 
-PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
-Vsctl = Callable[..., str]
+
+def test_rates_and_queues_of_a_real_database(tmp_path: Path) -> None:
+    with database(tmp_path) as real:
+        _rates_and_queues(real.remote, real.write)
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[tuple[str, Vsctl]]:
-    """A database without switches: its address, and ovs-vsctl on it."""
-    if shutil.which("ovsdb-server", path=PATH) is None or not SCHEMA.exists():
-        need_program("ovs-vsctl")
-    environment = {
-        "PATH": PATH,
-        **{f"OVS_{n}": str(tmp_path) for n in ("RUNDIR", "DBDIR", "LOGDIR")},
-    }
-    remote = f"unix:{tmp_path}/db.sock"
-
-    def run(*words: str) -> str:
-        return subprocess.run(
-            words, env=environment, check=True, capture_output=True, text=True
-        ).stdout
-
-    run("ovsdb-tool", "create", f"{tmp_path}/conf.db", str(SCHEMA))
-    server = subprocess.Popen(
-        ["ovsdb-server", f"--remote=p{remote}", f"{tmp_path}/conf.db"],
-        env=environment,
-        stderr=subprocess.DEVNULL,
-    )
-    end = time.monotonic() + 20
-    while not (tmp_path / "db.sock").exists():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-    def vsctl(*words: str) -> str:
-        return run("ovs-vsctl", f"--db={remote}", "--no-wait", *words)
-
-    vsctl("init")
-    yield remote, vsctl
-    server.kill()
-    server.wait()
-
-
-def test_rates_and_queues_of_a_real_database(database: tuple[str, Vsctl]) -> None:
-    remote, vsctl = database
+def _rates_and_queues(remote: str, vsctl: Callable[..., str]) -> None:
     assert ovsdb.ask(remote) == {}
     vsctl("add-br", "t1", "--", "set", "bridge", "t1", 'datapath_id="00000000000000ab"')
     for port in ("shaped", "netem", "told", "plain"):

@@ -91,6 +91,38 @@ def test_a_link_is_seen_and_timed(prober: Prober) -> None:
     assert prober.counters == {"lldp_accepted": 3}
 
 
+def test_one_frame_by_many_ports_is_a_sample_of_each_link(prober: Prober) -> None:
+    """Each neighbour counts once, whatever the order, and what comes elsewhere or too late does not count."""
+    sources = {PortId("a1", number): PortId("t1", number) for number in (1, 2, 3)}
+    for name in ("t1", "a1"):
+        prober.control[Calibrate.LOOP].add(name, 300 * US)
+    action = prober.links("t1", (2, 3, 1), sources, 1000)
+    assert isinstance(action, PacketOut) and action.ports == (2, 3, 1)
+    for number, delay in ((3, 900), (1, 500)):
+        arrived = 1000 + delay * US
+        assert prober.packet_in(PortId("a1", number), action.frame, arrived, nowhere) is None
+    assert prober.packet_in(PortId("a1", 3), action.frame, 1000 + US, nowhere) is None
+    assert prober.packet_in(PortId("a1", 4), action.frame, 1000 + US, nowhere) is None
+    assert prober.counters == {"lldp_accepted": 2, "lldp_replayed": 2}
+    found = {
+        target.number: prober.link_delay_ns(source, target, Calibrate.LOOP, Statistic.MIN)
+        for target, source in sources.items()
+    }
+    assert found == {1: 200 * US, 2: None, 3: 600 * US}
+    prober.expire(3 * 10**9)
+    assert prober.packet_in(PortId("a1", 2), action.frame, 3 * 10**9, nowhere) is None
+    assert prober.counters["lldp_lost"] == 1 and prober.counters["lldp_replayed"] == 3
+
+
+def test_a_frame_that_all_neighbours_have_got_is_forgotten(prober: Prober) -> None:
+    sources = {PortId("a1", number): PortId("t1", number) for number in (1, 2)}
+    action = prober.links("t1", (1, 2), sources, 0)
+    for target in sources:
+        prober.packet_in(target, sent(action), US, nowhere)
+    prober.expire(3 * 10**9)
+    assert prober.counters == {"lldp_accepted": 2}
+
+
 @pytest.mark.parametrize(
     ("statistic", "expected"),
     [(Statistic.MIN, 100), (Statistic.MEDIAN, 200), (Statistic.MEAN, 400)],

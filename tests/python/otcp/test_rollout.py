@@ -39,6 +39,15 @@ def test_without_a_word_all_are_told_at_once() -> None:
     assert told == everybody(FAST) and due is None
 
 
+def test_what_is_told_is_not_changed_by_what_is_told_later() -> None:
+    """Whoever publishes it reads it after the controller's lock is free again."""
+    plan = Rollout(Manner(step=2))
+    first, _ = plan.next(everybody(FAST), 0)
+    before = dict(first)
+    plan.next(everybody(SLOW), 100)
+    assert first == before != plan.told
+
+
 def test_the_first_are_told_first_and_others_once_they_have_had_it_for_a_while() -> None:
     plan = Rollout(Manner(frozenset({"h3"}), wait_s=60))
     told, due = plan.next(everybody(FAST), 100)

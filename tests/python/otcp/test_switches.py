@@ -9,27 +9,35 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fabric import until
 from hypothesis import given
 from hypothesis import strategies as st
+from networks import tables
+
+from conftest import need_module
+
+need_module("os_ken", "otcp")
+
 from os_ken.ofproto import ofproto_v1_3 as proto
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
 from etalon_otcp import forwarding, messages
+from etalon_otcp import switches as switches_module
 from etalon_otcp.config import Config
 from etalon_otcp.controller import Controller
 from etalon_otcp.entries import COOKIE, FORWARD_PRIORITY, OTHERS_PRIORITY, Entries
 from etalon_otcp.forwarding import OTHERS
 from etalon_otcp.network import PortId
+from etalon_otcp.probing import MOST_PORT
+from etalon_otcp.rate import Rate
+from etalon_otcp.seldom import Seldom
 from etalon_otcp.switches import Switches
 from etalon_otcp.topology import MOST_PORTS, PortDescription
 
-FILE = """
+FILE = f"""
 [tcp]
 alpha = "flows"
-[[switch]]
-name = "t1"
-dpid = "1"
-"""
+{tables("t1")}"""
 
 
 class Connection:
@@ -149,6 +157,96 @@ def test_a_packet_out_by_hand_is_os_kens() -> None:
     theirs.set_xid(0)
     theirs.serialize()
     assert messages.packet_out(ports, frame) == bytes(theirs.buf)
+
+
+def test_a_frame_of_ours_leaves_by_all_ports_of_the_largest_switch() -> None:
+    """OpenFlow's longest message has 65,535 bytes, as its header counts them in 16 bits."""
+    ports = tuple(range(MOST_PORT - MOST_PORTS, MOST_PORT))
+    assert len(messages.packet_out(ports, bytes(1500))) <= 0xFFFF
+    actions = [parser.OFPActionOutput(port, 0xFFFF) for port in ports]
+    entry = parser.OFPInstructionActions(proto.OFPIT_APPLY_ACTIONS, actions)
+    flow = parser.OFPFlowMod(Connection(), match=parser.OFPMatch(), instructions=[entry])
+    flow.serialize()
+    assert len(flow.buf) <= 0xFFFF
+
+
+def test_what_is_kept_for_packet_outs_grows_with_ports_not_with_sets_of_them() -> None:
+    def kept() -> int:
+        caches = [one for one in vars(messages).values() if hasattr(one, "cache_info")]
+        return sum(cache.cache_info().currsize for cache in caches)
+
+    before = kept()
+    for first in range(20):
+        for second in range(20):
+            messages.packet_out((70_000 + first, 70_000 + second), b"frame")
+    assert kept() - before <= 20
+
+
+@pytest.fixture
+def strangers(monkeypatch: pytest.MonkeyPatch) -> Seldom:
+    """Two warnings of each name, and no more while a test lasts."""
+    made = Seldom(Rate(2, 1e6))
+    monkeypatch.setattr(switches_module, "STRANGERS", made)
+    return made
+
+
+def test_refusals_fill_no_log_and_strangers_hide_none(
+    switches: Switches, strangers: Seldom, caplog: pytest.LogCaptureFixture
+) -> None:
+    switch, stranger = Connection(), Connection()
+    switches.features(switch.say([], datapath_id=1))
+    for _ in range(50):
+        switches.error(stranger.say([], type=1, code=2))
+    for _ in range(50):
+        switches.error(switch.say([], type=3, code=4))
+    assert caplog.text.count("a switch refuses: error type 1 code 2") == 2
+    assert caplog.text.count("t1 refuses: error type 3 code 4") == 2
+
+
+def test_faults_fill_no_log(
+    switches: Switches,
+    strangers: Seldom,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_: Any) -> None:
+        raise RuntimeError("a mistake of ours")
+
+    monkeypatch.setattr(switches, "get_handlers", lambda *_: [fail])
+    for _ in range(50):
+        switches._send_event(SimpleNamespace(), None)
+    assert caplog.text.count("could not be handled") == 2
+    assert caplog.text.count("RuntimeError: a mistake of ours") == 2
+
+
+def test_a_message_that_cannot_be_written_holds_up_no_other(
+    switches: Switches, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A group has 32 bytes for each port, so that one of 3,000 is longer than a message can be."""
+    connection, sent = Connection(), []
+    switches.features(connection.say([], datapath_id=1))
+
+    def send(message: Any) -> None:
+        message.serialize()
+        sent.append(message)
+
+    connection.send_msg = send  # type: ignore[method-assign]
+    many = tuple(range(1, 3001))
+    switches.write("t1", {MACS[0]: many}, ())
+    switches.write("t1", {MACS[1]: (5,)}, ())
+    until(lambda: any(getattr(m, "match", {}).get("eth_dst") == MACS[1] for m in sent))
+    assert caplog.text.count("a message to t1 is lost") == 1
+
+
+def test_bad_hellos_fill_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    from os_ken.controller.ofp_handler import OFPHandler  # after `switches` has chosen its threads
+
+    handler, datapath = OFPHandler(), Connection()
+    datapath.address = "192.0.2.1"  # type: ignore[attr-defined]
+    datapath.send_msg = lambda *_, **__: None  # type: ignore[method-assign]
+    for _ in range(50):
+        handler._hello_failed(datapath, "no common version")
+    assert caplog.text.count("no common version") <= 10
 
 
 class Switch:

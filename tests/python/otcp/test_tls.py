@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from pathlib import Path
 
@@ -13,65 +12,20 @@ from fabric import until
 from conftest import need_module
 
 need_module("os_ken", "otcp")
+need_module("cryptography", "otcp")
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from networks import tables
 from openvswitch import OpenVSwitch, open_vswitch
 
-FILE = """
+from etalon_otcp.demo.authority import Authority
+
+FILE = f"""
 [measure]
 samples = 10
 [network]
 queue = "90kB"
 rate = "1Gbps"
-[[switch]]
-name = "t1"
-dpid = "1"
-[[switch]]
-name = "t2"
-dpid = "2"
-[[switch]]
-name = "t3"
-dpid = "3"
-"""
-
-
-class Authority:
-    """Signs certificates; its own is `name.pem` in the folder."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder, self._name, self._key = folder, name, ec.generate_private_key(ec.SECP256R1())
-        self._write(name, name, (), self._key)
-        self.file = folder / f"{name}.pem"
-
-    def sign(self, file: str, common: str, dns: tuple[str, ...] = ()) -> tuple[Path, Path]:
-        """A key and a certificate with these names."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        form = serialization.PrivateFormat.PKCS8
-        pem = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
-        (self._folder / f"{file}.key").write_bytes(pem)
-        self._write(file, common, dns, key)
-        return self._folder / f"{file}.key", self._folder / f"{file}.pem"
-
-    def _write(
-        self, file: str, common: str, dns: tuple[str, ...], key: ec.EllipticCurvePrivateKey
-    ) -> None:
-        def named(name: str) -> x509.Name:
-            return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-
-        day, now = datetime.timedelta(days=1), datetime.datetime.now(datetime.UTC)
-        builder = x509.CertificateBuilder(named(self._name), named(common), key.public_key())
-        builder = builder.serial_number(x509.random_serial_number())
-        builder = builder.not_valid_before(now - day).not_valid_after(now + day)
-        ca = x509.BasicConstraints(ca=key is self._key, path_length=None)
-        builder = builder.add_extension(ca, critical=True)
-        if dns:
-            other = x509.SubjectAlternativeName([x509.DNSName(name) for name in dns])
-            builder = builder.add_extension(other, critical=False)
-        made = builder.sign(self._key, hashes.SHA256())
-        (self._folder / f"{file}.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+{tables("t1", "t2", "t3")}"""
 
 
 def tells(switch: OpenVSwitch, bridge: str) -> bool:
