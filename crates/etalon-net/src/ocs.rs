@@ -16,6 +16,7 @@ mod asked;
 mod changes;
 mod inside;
 mod returned;
+mod tdns;
 mod tor;
 mod voqs;
 
@@ -37,6 +38,7 @@ use crate::around::Around;
 use crate::network::{Described, Network};
 use changes::{Change, Changes};
 use inside::{Circuit, Inside, Kind, NO_SLICE, Pool, Port};
+use tdns::Told;
 use voqs::Voqs;
 
 /// Bytes on the wire of the longest packet beyond its MTU.
@@ -65,6 +67,8 @@ pub struct Circuits<H> {
     failed: Vec<u32>,
     /// What ToR switches know to have failed.
     known: Vec<Part>,
+    /// What hosts were told of TDNs, if they are told.
+    told: Option<Told>,
     /// To hosts, uplinks of nodes, from the packet network, from hosts.
     ports: Vec<Port>,
     /// By port; apart from what changes with each packet, so that they stay in a near cache.
@@ -188,6 +192,7 @@ impl<H: Copy> Circuits<H> {
             changes: Changes::default(),
             failed: Vec::new(),
             known: Vec::new(),
+            told: Told::new(config, hosts.racks),
             ports: Vec::new(),
             kinds: Vec::new(),
             first_up: 0,

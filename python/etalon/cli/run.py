@@ -252,7 +252,9 @@ def _show_waiting(run: Run) -> None:
         circuits = " ".join(f"r{row['src']}>r{row['dst']}" for row in rows)
         keepers = sorted({name for row in rows for name in row["kept_by"].split(", ") if name})
         its = "its" if len(keepers) == 1 else "their"
-        why = f", because {' and '.join(keepers)} did not give back {its} circuits" if keepers else ""
+        why = (
+            f", because {' and '.join(keepers)} did not give back {its} circuits" if keepers else ""
+        )
         typer.echo(f"{who} asked for {circuits} at {rounded(at)} and never got them{why}")
 
 

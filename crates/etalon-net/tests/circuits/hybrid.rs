@@ -68,3 +68,53 @@ proptest! {
         prop_assert_eq!(comparable(&circuits.log), comparable(&log));
     }
 }
+
+proptest! {
+    /// The same of what hosts hear: one circuit is TDN 1, and none TDN 0, from the end of the night on.
+    #[test]
+    fn hosts_hear_of_one_switch_what_they_hear_of_the_hybrid(
+        racks in 3u16..7,
+        day in 500u64..6000,
+        night in prop_oneof![Just(0u64), 1u64..1500],
+        before in 0u64..500,
+    ) {
+        let days: Vec<_> = (1..racks).map(|step| {
+            let source_of = (0..racks).map(|dst| Some((dst + step) % racks)).collect();
+            (Matching::new(source_of).unwrap(), day, night)
+        }).collect();
+        let week = rotation(days);
+        let packet = PacketNetwork {
+            rate: RATE,
+            up_delay: DELAY,
+            down_delay: DELAY,
+            internal_queue: 3,
+            hold_queue: 3,
+        };
+        let circuit = CircuitNetwork { rate: RATE, delay: DELAY };
+        let mut rdcn = Rdcn::new(Some(packet), vec![circuit], 16);
+        rdcn.notify = Some(notify(before));
+        let of_class = class(limit(None, Full::Drop), Routing::Direct);
+        let mut config = ocs(vec![switch(0, week.clone())], vec![of_class]);
+        (config.notify, config.tdns) = (rdcn.notify, Tdns::Length(1));
+        let mut circuits = Bench::new(&config, racks);
+        let mut hybrid: Switch<u32> = Switch::new(&rdcn, &week, Time::ZERO).unwrap();
+        let mut log = Log::default();
+        let end = 3 * (day + night) * u64::from(racks);
+        circuits.run(end + night);
+        hybrid.advance(Time(end), &mut log.clone(), &mut log);
+        let ends_later = |&(time, pair, tdn): &(u64, (u16, u16), u8)| match tdn {
+            0 => (time + night, pair, tdn),
+            _ => (time, pair, tdn),
+        };
+        let of = |told: &Told, map: &dyn Fn(&(u64, (u16, u16), u8)) -> (u64, (u16, u16), u8)| {
+            let mut told: Told = told.iter().map(map).collect();
+            told.retain(|one| one.0 <= end);
+            told.sort_unstable();
+            told
+        };
+        let hybrid = of(&log.2.borrow(), &ends_later);
+        let circuits = of(&circuits.log.2.borrow(), &|one| *one);
+        prop_assert!(circuits.len() > usize::from(racks));
+        prop_assert_eq!(circuits, hybrid);
+    }
+}

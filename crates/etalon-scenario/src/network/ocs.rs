@@ -8,11 +8,11 @@ use etalon_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
-use crate::network::{Layer, NetworkKind, Routing};
+use crate::network::{Layer, NetworkKind, Routing, Tdns};
 use crate::rdcn::PLANES;
 use crate::{
-    Asked, Bottlenecks, Class, ClassOf, CrossConnect, Hosts, MOST_CIRCUITS, MOST_LISTS, Offers,
-    Pair, Place, Plane, PlaneFacts, PortFacts, QueueId, Schedule, Slices,
+    Asked, Bottlenecks, Class, ClassOf, CrossConnect, Hosts, MOST_CIRCUITS, MOST_LISTS, Notify,
+    Offers, Pair, Place, Plane, PlaneFacts, PortFacts, QueueId, Schedule, Slices,
 };
 
 /// Uplinks of a rack at most.
@@ -71,6 +71,12 @@ pub struct Ocs {
     /// Packets without payload take so long from ToR switch to ToR switch, and wait in no queue; none if they go as others do.
     #[serde(default, rename = "ack_bypass_ns")]
     pub ack_bypass: Option<Span>,
+    /// How hosts hear which TDN leads to a rack, if they do.
+    #[serde(default)]
+    pub notify: Option<Notify>,
+    /// What a TDN is, if hosts hear of them.
+    #[serde(default)]
+    pub tdns: Tdns,
 }
 
 const fn most_hops() -> u8 {
@@ -243,7 +249,11 @@ impl Ocs {
             );
         }
         self.check_asked()?;
-        Slices::of(&self.uplinks).map(|_| ())
+        let slices = Slices::of(&self.uplinks)?;
+        match &self.notify {
+            Some(notify) => self.tdns.check(notify, &slices),
+            None => Ok(()),
+        }
     }
 
     fn check_asked(&self) -> Result<(), ScenarioError> {
@@ -354,6 +364,15 @@ impl NetworkKind for Ocs {
 
     fn has_ack_bypass(&self) -> bool {
         self.ack_bypass.is_some()
+    }
+
+    fn notify(&self) -> Option<&Notify> {
+        self.notify.as_ref()
+    }
+
+    fn tdns(&self, _hosts: &Hosts) -> usize {
+        let slices = self.notify.and_then(|_| Slices::of(&self.uplinks).ok());
+        slices.map_or(1, |slices| self.tdns.count(&slices))
     }
 
     fn classes(&self) -> usize {

@@ -12,6 +12,7 @@ from etalon.errors import PlanError
 from etalon.plan.base import Table
 from etalon.plan.network.base import GBPS, Circuits, Jitter, Passage, Racks
 from etalon.plan.network.failure import PartFailure, resolve_failures
+from etalon.plan.network.rdcn import Notify
 from etalon.plan.network.switched import Layer
 from etalon.units import TIME, Rate, Size, Time
 
@@ -117,6 +118,23 @@ DEFAULT = 100
 """Packets of a queue that does not say."""
 
 
+class CircuitNotify(Notify):
+    """Racks tell hosts which TDN (time-division network, SIGCOMM'22) leads to which rack. It changes where a slice begins."""
+
+    tdns: Literal["slice", "length", "one"] = "length"
+    """The TDN of a rack pair. "slice": the number of the slice in its cycle. "length": the number of circuits in a row that
+    packets cross; 0 if they take the packet network, or wait for a circuit. The first class counts, and the first of several
+    paths. "one": always 0."""
+    longest: int = Field(default=7, strict=True, ge=1, le=254)
+    """With `tdns = "length"`, the longest path with a TDN of its own; longer ones share it."""
+    before: Time = 0
+    """How long before a slice hosts learn of it; at most the length of a slice."""
+
+    def resolve_tdns(self) -> Any:
+        """What a TDN is, as the core takes it."""
+        return {"length": self.longest} if self.tdns == "length" else self.tdns
+
+
 class Queues(Table):
     """The queues by class."""
 
@@ -171,6 +189,9 @@ class Ocs(Racks):
     ack_bypass: Time | None = None
     """Delay from rack to rack of packets without payload, which then wait in no queue: for circuits that lead one way. By
     default they go as others do."""
+    notify: CircuitNotify | None = None
+    """How racks tell hosts which TDN leads to which rack (TDTCP, SIGCOMM'22 section 4.2). Without this table they use these
+    defaults, but only if a transport of the plan listens."""
 
     def resolve(self) -> dict[str, Any]:
         """The network as the core takes it, but for uplinks, relays and classes, which the schedule and routing say."""
