@@ -219,6 +219,9 @@ low = LOW
 bulk = BULK
 cutoff = "1MB"
 
+[network.ece]
+before = "3us"
+
 [network.notify]
 tdns = TDNS
 longest = 3

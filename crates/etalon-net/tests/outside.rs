@@ -130,6 +130,7 @@ fn ocs() -> Ocs {
         reroute: Span::ZERO,
         asked: None,
         ack_bypass: None,
+        ece_in_advance: None,
         notify: None,
         tdns: Tdns::One,
     }

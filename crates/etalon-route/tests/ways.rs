@@ -81,6 +81,7 @@ fn ocs(drawn: &Drawn, routing: Routing) -> Ocs {
         reroute: Span(0),
         asked: None,
         ack_bypass: None,
+        ece_in_advance: None,
         notify: None,
         tdns: Tdns::One,
     }

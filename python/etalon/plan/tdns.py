@@ -62,8 +62,8 @@ def _slices(plan: Experiment) -> int:
 
 
 def problems(plan: Experiment, is_sound: bool) -> Iterator[PlanError]:
-    """What carries flows needs networks that take turns, as many as it counts on. A plan whose schedule is wrong is not `is_sound`,
-    and not looked at."""
+    """What carries flows needs networks that take turns, as many as it counts on. A network of circuits is looked at if its
+    schedule `is_sound`."""
     if not isinstance(plan.network, Ocs):
         yield from _transports(plan, count(plan))
     elif is_sound:
@@ -99,7 +99,9 @@ def _transports(plan: Experiment, tdns: int) -> Iterator[PlanError]:
 
 
 def _wrong(plan: Experiment, network: Ocs) -> Iterator[PlanError]:
-    """What is wrong with TDNs of a network of circuits."""
+    """What is wrong with what a network of circuits tells hosts: reTCP's signal, TDNs."""
+    if network.ece is not None:
+        yield from _wrong_ece(plan, network.ece.before)
     notify, schedule = notified(plan) or network.notify, plan.schedule
     if not isinstance(notify, CircuitNotify):
         return
@@ -121,4 +123,19 @@ def _wrong(plan: Experiment, network: Ocs) -> Iterator[PlanError]:
             f"{TIME.format(schedule.slice)} with its night",
             key="network.notify.before",
             value=TIME.format(notify.before),
+        )
+
+
+def _wrong_ece(plan: Experiment, before: int) -> Iterator[PlanError]:
+    schedule = plan.schedule
+    if not isinstance(schedule, Rotation):
+        yield PlanError(
+            "announces circuits of a schedule, and circuits that are asked for have none; leave it out",
+            key="network.ece",
+        )
+    elif plan.slices is not None and before > (cycle := plan.slices.slices * schedule.slice):
+        yield PlanError(
+            f"{shown(TIME.format(before))} must not be longer than a cycle of the schedule, which is {TIME.format(cycle)}",
+            key="network.ece.before",
+            value=TIME.format(before),
         )

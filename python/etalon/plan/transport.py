@@ -63,8 +63,8 @@ class Mptcp(Table):
     kind: Literal["mptcp"] = "mptcp"
     """Multipath TCP."""
     subflows: int = Field(default=2, strict=True, ge=1, le=8)
-    """Number of subflows; at most one for each network. With `scheduler = "mainline"` and `acks = "any"` there may be more, even
-    if the plan has one network: each has ports of its own, and so its own path where routing tells flows apart."""
+    """Number of subflows; at most one for each network. With `scheduler = "mainline"` and `acks = "any"` there may be more,
+    even if the plan has one network: each has its own ports, and so its own path where routing tells flows apart."""
     scheduler: Literal["tdm", "mainline"] = "tdm"
     """"tdm" gives data to the subflow of the active network (tdm_schd of SIGCOMM'22); "mainline" is Linux's scheduler."""
     acks: Literal["any", "pinned"] = "any"

@@ -41,6 +41,10 @@ pub(super) enum Change {
     Reroute,
     /// A slice begins.
     Slice,
+    /// A slice is over, whose circuits packets announced.
+    Past(u32),
+    /// Packets announce the circuits of the next slice.
+    Near,
     /// Hosts are told of a slice that has begun, or will.
     Tell(u32),
     /// A day of a circuit switch begins: the next is looked for.
@@ -187,6 +191,8 @@ impl<H: Copy> Circuits<H> {
             Change::Plan(uplink) => self.plan_day(uplink),
             Change::Slice => self.begin_slice(now, sink, probe),
             Change::Tell(slice) => self.tell(now, slice, sink),
+            Change::Past(slice) => self.is_past(slice),
+            Change::Near => self.come_near(now),
             Change::Serve(port) => self.serve(now, port, sink, probe),
             Change::Fail(number) => self.fail(now, number, sink, probe),
             Change::Mend(number) => self.mend(now, number, sink, probe),

@@ -41,6 +41,8 @@ pub struct Log(
     pub Rc<RefCell<Vec<(Time, Out)>>>,
     pub Rc<RefCell<Vec<(Time, u32)>>>,
     pub Rc<RefCell<Told>>,
+    /// Packets that came out with ECE.
+    pub Rc<RefCell<Vec<(u64, u32)>>>,
 );
 
 impl Log {
@@ -56,6 +58,9 @@ impl Log {
 
 impl Sink<u32> for Log {
     fn deliver(&mut self, d: Departure<u32>) {
+        if d.ece {
+            self.3.borrow_mut().push((d.time.0, d.packet.handle));
+        }
         self.add(d.time, Out::Delivered(d.packet.handle, d.trimmed));
     }
 
@@ -215,6 +220,7 @@ pub fn ocs(uplinks: Vec<CircuitSwitch>, classes: Vec<ClassOf>) -> Ocs {
         reroute: Span::ZERO,
         asked: None,
         ack_bypass: None,
+        ece_in_advance: None,
         notify: None,
         tdns: Tdns::One,
     }

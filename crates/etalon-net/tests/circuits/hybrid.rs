@@ -25,6 +25,7 @@ proptest! {
         night in prop_oneof![Just(0u64), 1u64..1500],
         room in 1u32..8,
         threshold in 0u32..6,
+        announced in prop::option::of(0u64..1000),
         packets in prop::collection::vec((0u64..2500, any::<u16>(), any::<u16>(), 64u32..3000), 1..120),
     ) {
         let days: Vec<_> = (1..racks).map(|step| {
@@ -38,6 +39,9 @@ proptest! {
         of_class.mark_above = Some(threshold.into());
         let mut config = ocs(vec![switch(0, week.clone())], vec![class(of_class, Routing::Direct)]);
         config.late = Late::Completes;
+        // The hybrid switch announces until the night, a network of circuits until the slice ends.
+        let ece = announced.filter(|_| night == 0).map(etalon_units::Span);
+        (config.ece_in_advance, rdcn.ece_in_advance) = (ece, ece);
         let mut circuits = Bench::new(&config, racks);
         let mut hybrid: Switch<u32> = Switch::new(&rdcn, &week, Time::ZERO).unwrap();
         let mut log = Log::default();
@@ -66,6 +70,12 @@ proptest! {
             }
         }
         prop_assert_eq!(comparable(&circuits.log), comparable(&log));
+        let marked = |log: &Log| {
+            let mut marked = log.3.borrow().clone();
+            marked.sort_unstable();
+            marked
+        };
+        prop_assert_eq!(marked(&circuits.log), marked(&log));
     }
 }
 

@@ -146,6 +146,32 @@ fn more_than_can_be_numbered_or_foretold_is_refused() {
     assert!(check(&none).starts_with("paths cross one circuit at least"));
 }
 
+/// In the second half of a cycle of [`ring`] racks 0 and 2 meet; otherwise packets of 50 bytes cross two circuits, which takes 300 ns.
+#[test]
+fn packets_announce_circuits_the_other_way() {
+    let mut config = ocs(ring(), vec![class(limit(None, Full::Drop), ksp())]);
+    config.ece_in_advance = Some(Span(250));
+    let marked = |sent: u64, ends: (u16, u16)| {
+        let mut bench = Bench::new(&config, 4);
+        bench.send(sent, arrival(0, ends, 50, 0));
+        bench.run(sent + 1000);
+        let log = bench.log.3.borrow();
+        log.first().map(|&(time, _)| time)
+    };
+    assert_eq!(marked(449, (2, 0)), None);
+    assert_eq!(marked(450, (2, 0)), Some(750));
+    assert_eq!(marked(1500, (2, 0)), Some(1650), "over one circuit");
+    assert_eq!(marked(2000, (2, 0)), None);
+    assert_eq!(marked(2450, (2, 0)), Some(2750));
+    assert_eq!(marked(0, (3, 0)), Some(150), "they always meet");
+    config.ece_in_advance = Some(Span(2001));
+    let refused = NetworkKind::check(&config, &hosts(4)).unwrap_err();
+    assert_eq!(
+        refused.0,
+        "ECE cannot announce circuits 2.001us ahead: the cycle lasts 2us"
+    );
+}
+
 /// The rack that `from` meets over a switch then, looked up in its rotation.
 fn meets(switch: &CircuitSwitch, from: u16, time: u64) -> Option<u16> {
     let week = switch.rotation.week().0;

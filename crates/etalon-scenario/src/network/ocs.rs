@@ -71,6 +71,10 @@ pub struct Ocs {
     /// Packets without payload take so long from ToR switch to ToR switch, and wait in no queue; none if they go as others do.
     #[serde(default, rename = "ack_bypass_ns")]
     pub ack_bypass: Option<Span>,
+    /// Marks ECE on every packet from D to S while there is a circuit from S to D, or one will be within this time (reTCP, NSDI'20 section
+    /// 5.3): from so long before the circuit's slice until that ends.
+    #[serde(default, rename = "ece_in_advance_ns")]
+    pub ece_in_advance: Option<Span>,
     /// How hosts hear which TDN leads to a rack, if they do.
     #[serde(default)]
     pub notify: Option<Notify>,
@@ -250,6 +254,12 @@ impl Ocs {
         }
         self.check_asked()?;
         let slices = Slices::of(&self.uplinks)?;
+        let cycle = slices.cycle();
+        ensure!(
+            slices.are_static() || self.ece_in_advance.is_none_or(|before| before <= cycle),
+            "ECE cannot announce circuits {} ahead: the cycle lasts {cycle}",
+            self.ece_in_advance.unwrap_or_default()
+        );
         match &self.notify {
             Some(notify) => self.tdns.check(notify, &slices),
             None => Ok(()),
@@ -270,6 +280,10 @@ impl Ocs {
         ensure!(
             self.asked.is_none() || self.guard == Span::ZERO && self.skew == Span::ZERO,
             "circuits that are asked for need neither guard bands nor clocks"
+        );
+        ensure!(
+            self.asked.is_none() || self.ece_in_advance.is_none(),
+            "ECE announces circuits of a schedule, and those that are asked for have none"
         );
         ensure!(
             self.asked.is_none() || self.rotorlb().is_none(),
