@@ -132,18 +132,25 @@ def p99(runs: Sequence[et.Run], short: bool) -> float:
     return float(chosen.quantile(0.99, "nearest") or 0) / 1e3
 
 
+def timed_out(runs: Sequence[et.Run]) -> int:
+    """Flows up to 100 kB that waited for a retransmission timeout."""
+    flows = pl.concat([run.flows.select("bytes", "rtos") for run in runs])
+    return flows.filter((pl.col("bytes") <= 100_000) & (pl.col("rtos") > 0)).height
+
+
 def tdns(controls: Sequence[str] = CONTROLS[:2]) -> Iterator[str]:
     """Runs TDTCP and MPTCP on Opera; the lines of a Markdown table."""
     cases = [(cc, *rest) for cc in controls for rest in CARRIED.values()]
     endless = [carried(*case, seed) for case in cases for seed in SEEDS]
     runs = iter(et.run_many([*endless, *map(finite, endless)]))
     cells = {case: facts([next(runs) for _ in SEEDS]) for case in map(str, cases)}
-    yield "| transport | control | Gb/s | again, % | lost, % | p99 up to 100 kB, ms | p99 above, ms |"
-    yield "|---|---|---:|---:|---:|---:|---:|"
+    yield "| transport | control | Gb/s | again, % | lost, % | p99 up to 100 kB, ms | timed out | p99 above, ms |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|"
     for case in cases:
         goodput, again, lost = cells[str(case)]
         ended = [next(runs) for _ in SEEDS]
-        times = " | ".join(f"{p99(ended, short):.2f}" for short in (True, False))
+        short, long = (f"{p99(ended, is_short):.2f}" for is_short in (True, False))
+        times = f"{short} | {timed_out(ended)} | {long}"
         name = next(name for name, rest in CARRIED.items() if rest == case[1:])
         yield f"| {name} | {NAMES[case[0]]} | {goodput:.2f} | {again:.1f} | {lost:.1f} | {times} |"
 

@@ -291,5 +291,5 @@ def test_retcp_hears_of_circuits() -> None:
         return late.height
 
     with pytest.warns(et.PlanWarning):
-        assert jumps(silent) == 0
-    assert jumps(told) >= RACKS
+        by_chance = jumps(silent)
+    assert jumps(told) >= by_chance + RACKS

@@ -112,18 +112,18 @@ proptest! {
         let end = 3 * (day + night) * u64::from(racks);
         circuits.run(end + night);
         hybrid.advance(Time(end), &mut log.clone(), &mut log);
-        let ends_later = |&(time, pair, tdn): &(u64, (u16, u16), u8)| match tdn {
-            0 => (time + night, pair, tdn),
-            _ => (time, pair, tdn),
-        };
-        let of = |told: &Told, map: &dyn Fn(&(u64, (u16, u16), u8)) -> (u64, (u16, u16), u8)| {
-            let mut told: Told = told.iter().map(map).collect();
+        let sorted = |told: &Told, later: u64| {
+            let when = |&(time, pair, tdn): &(u64, _, u8)| match tdn {
+                0 => (time + later, pair, tdn),
+                _ => (time, pair, tdn),
+            };
+            let mut told: Told = told.iter().map(when).collect();
             told.retain(|one| one.0 <= end);
             told.sort_unstable();
             told
         };
-        let hybrid = of(&log.2.borrow(), &ends_later);
-        let circuits = of(&circuits.log.2.borrow(), &|one| *one);
+        let hybrid = sorted(&log.2.borrow(), night);
+        let circuits = sorted(&circuits.log.2.borrow(), 0);
         prop_assert!(circuits.len() > usize::from(racks));
         prop_assert_eq!(circuits, hybrid);
     }
