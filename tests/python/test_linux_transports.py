@@ -335,3 +335,50 @@ def test_a_network_that_comes_back_in_recovery_has_a_window_of_its_threshold(eng
     equal = sum(cwnd == ssthresh for cwnd, ssthresh in back)
     print(f"{equal} of {len(back)}")
     assert len(back) > 40 and equal > 0.8 * len(back)
+
+
+OPERA = """
+duration = "10ms"
+warmup = "2ms"
+tdf = 20
+[network]
+kind = "ocs"
+racks = 8
+hosts = 1
+circuits = { switches = 4 }
+notify = { longest = 3, delay = "1us" }
+[schedule]
+kind = "opera"
+[routing]
+kind = "expander"
+paths = 4
+[[permutation]]
+size = "10GB"
+transport = TRANSPORT
+"""
+
+
+def test_circuits_tell_hosts_on_linux_what_they_tell_them_in_the_simulator(tmp_path: Path) -> None:
+    need_program("tshark")
+    plan = Plan.from_toml(OPERA.replace("TRANSPORT", '"tdtcp"'))
+    heard = []
+    for engine in ("sim", "linux"):
+        folder = tmp_path / engine
+        (path,) = trace.write(plan, folder, end_ns=1_000_000, timeline=False, engine=engine)
+        names = ("frame.time_epoch", "ip.dst", "tdtcp.active_tdn", "tdtcp.rack")
+        fields = [argument for name in names for argument in ("-e", name)]
+        lines = tshark_file(path, "-Y", "icmp.type == 7", "-T", "fields", *fields)
+        heard.append(sorted(set(lines)))
+    assert heard[0] == heard[1]
+    assert len(heard[0]) > 8 * 7
+    assert {line.split("\t")[2] for line in heard[0]} == {"1", "2", "3"}
+
+
+@pytest.mark.parametrize(
+    "transport", ['"tdtcp"', '"mptcp"', '{ kind = "mptcp", scheduler = "mainline", subflows = 4 }']
+)
+def test_transports_run_over_circuits(transport: str) -> None:
+    plan = Plan.from_toml(OPERA.replace("TRANSPORT", transport))
+    linux, sim = (et.run(plan, engine=engine) for engine in ("linux", "sim"))
+    assert linux.goodput and sim.goodput
+    assert 0.7 < linux.goodput / sim.goodput < 1.4

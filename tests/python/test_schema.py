@@ -219,10 +219,20 @@ low = LOW
 bulk = BULK
 cutoff = "1MB"
 
+[network.ece]
+before = "3us"
+
+[network.notify]
+tdns = TDNS
+longest = 3
+before = "1us"
+delay = "2us"
+
 [[bulk]]
 from = 0
 to = 1
 priority = "bulk"
+transport = "tdtcp"
 """
 
 EVERY_KEY_OF_NDP = """
@@ -350,7 +360,8 @@ def _resolved() -> Iterator[tuple[str, dict[str, Any]]]:
     for low, bulk in WAYS_OF_CIRCUITS:
         for part in PARTS:
             text = EVERY_KEY_OF_CIRCUITS.replace("LOW", low).replace("BULK", bulk)
-            text = text.replace("PART", part)
+            tdns = ("slice", "length", "one")[len(part) % 3]
+            text = text.replace("PART", part).replace("TDNS", f'"{tdns}"')
             yield f"ocs, {low}, {part}", Plan.from_dict(tomllib.loads(text)).resolve()
     opera = 'kind = "opera"\n[routing]\nlow = "expander"\n[[bulk]]\nfrom = 0\nto = 1\n'
     text = f'[network]\nkind = "ocs"\nracks = 12\n[schedule]\n{opera}'

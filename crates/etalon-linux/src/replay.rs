@@ -25,6 +25,7 @@ use crate::{LinuxError, Options, Polled, ProgramResult};
 pub(crate) struct Replay<'a, O> {
     plan: &'a Scenario,
     planes: usize,
+    tdns: usize,
     control: &'a Control,
     observer: O,
     flows: Flows<'a>,
@@ -79,6 +80,7 @@ impl<'a, O: Observer> Replay<'a, O> {
         Ok(Replay {
             plan,
             planes: observer.metrics().planes().len(),
+            tdns: plan.tdns(),
             control,
             observer,
             flows,
@@ -263,9 +265,9 @@ impl<'a, O: Observer> Replay<'a, O> {
         self.flows.begin(self.now);
     }
 
-    /// Whether an event is of a circuit that is asked for, whose plane is of an uplink.
+    /// Whether what is no plane of an event is a TDN, or the uplink of a circuit that is asked for.
     #[cold]
-    fn is_asked(&self, event: &Event) -> bool {
+    fn is_numbered(&self, event: &Event) -> bool {
         let uplinks = self.plan.network.kind().uplinks();
         let is_uplink = |plane: Plane| (1..=uplinks).contains(&plane.0);
         match *event {
@@ -274,6 +276,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             | Event::Connected { plane, .. }
             | Event::Awaited { plane, .. }
             | Event::Kept { plane, .. } => is_uplink(plane),
+            Event::Notified { plane, .. } => usize::from(plane.0) < self.tdns,
             _ => false,
         }
     }
@@ -289,7 +292,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             ));
         }
         match event.plane() {
-            Some(Plane(plane)) if usize::from(plane) >= self.planes && !self.is_asked(event) => {
+            Some(Plane(plane)) if usize::from(plane) >= self.planes && !self.is_numbered(event) => {
                 Err(format!("there is no plane {plane}"))
             }
             _ => Ok(()),

@@ -328,6 +328,23 @@ mod tests {
         setup(4, &network, &Value::Null)
     }
 
+    /// Three racks that meet in turns over one switch, and whose hosts hear of it.
+    fn circuits() -> Setup {
+        let day =
+            |sources: [u16; 3]| json!({"sources": sources, "day_ns": 40_000, "night_ns": 5_000});
+        let queue = json!({"count": "packets", "room": 4, "mark_above": null, "full": "drop"});
+        setup(
+            3,
+            &json!({"ocs": {
+                "access": {"rate_bps": 40_000_000_000u64, "delay_ns": 0},
+                "uplinks": [{"rate_bps": 10_000_000_000u64, "delay_ns": 500, "rotation": [day([1, 2, 0]), day([2, 0, 1])]}],
+                "classes": [{"name": "low", "queue": queue, "routing": "direct"}],
+                "notify": {"before_ns": 3000, "delay_ns": 500, "jitter_ns": 4000, "lost_ppm": 100_000, "each_ns": 0},
+                "tdns": {"length": 1}}}),
+            &Value::Null,
+        )
+    }
+
     fn setup(racks: u16, network: &Value, schedule: &Value) -> Setup {
         let scenario = json!({"seed": 1, "tdf": 3, "duration_ns": 400_000, "warmup_ns": 0,
             "hosts": {"racks": racks, "per_rack": 2, "mtu": 9000,
@@ -397,7 +414,7 @@ mod tests {
         #[test]
         fn the_drivers_log_is_what_the_network_does(
             sends in prop::collection::vec((0u64..4000, 0u32..8, 0u32..8, 0u16..8948), 1..300),
-            which in 0..10,
+            which in 0..11,
             doctored in any::<prop::sample::Index>(),
         ) {
             let setup = match which {
@@ -410,6 +427,7 @@ mod tests {
                 6 => tree(true),
                 7 => leaf_spine(),
                 8 => dumbbell(true),
+                9 => circuits(),
                 _ => dumbbell(false),
             };
             let mut log = log(&setup, &sends);

@@ -14,8 +14,10 @@
 
 mod asked;
 mod changes;
+mod ece;
 mod inside;
 mod returned;
+mod tdns;
 mod tor;
 mod voqs;
 
@@ -36,7 +38,9 @@ use rand_core::{Rng, SeedableRng};
 use crate::around::Around;
 use crate::network::{Described, Network};
 use changes::{Change, Changes};
+use ece::Near;
 use inside::{Circuit, Inside, Kind, NO_SLICE, Pool, Port};
+use tdns::Told;
 use voqs::Voqs;
 
 /// Bytes on the wire of the longest packet beyond its MTU.
@@ -65,6 +69,10 @@ pub struct Circuits<H> {
     failed: Vec<u32>,
     /// What ToR switches know to have failed.
     known: Vec<Part>,
+    /// What hosts were told of TDNs, if they are told.
+    told: Option<Told>,
+    /// Circuits that are near, if packets carry ECE for them.
+    near: Option<Near>,
     /// To hosts, uplinks of nodes, from the packet network, from hosts.
     ports: Vec<Port>,
     /// By port; apart from what changes with each packet, so that they stay in a near cache.
@@ -188,6 +196,8 @@ impl<H: Copy> Circuits<H> {
             changes: Changes::default(),
             failed: Vec::new(),
             known: Vec::new(),
+            told: Told::new(config, hosts.racks),
+            near: Near::new(config, hosts.racks, first),
             ports: Vec::new(),
             kinds: Vec::new(),
             first_up: 0,
@@ -313,6 +323,9 @@ impl<H: Copy> Circuits<H> {
             self.skews = (0..self.nodes).map(draw).collect();
         }
         self.changes.push(Time::ZERO, Change::Slice);
+        if self.near.is_some() {
+            self.changes.push(Time::ZERO, Change::Near);
+        }
         for uplink in 0..self.config.uplinks.len() as u8 {
             self.plan_day(uplink);
         }
@@ -386,6 +399,13 @@ impl<H: Copy> Circuits<H> {
         Some(first)
     }
 
+    /// Whether a packet carries ECE: a circuit the other way is there, or near.
+    #[inline]
+    fn is_announced(&self, packet: &Packet<H>) -> bool {
+        let near = self.near.as_ref();
+        near.is_some_and(|near| near.marks(packet.src, packet.dst))
+    }
+
     /// Delivers what has come on the way around.
     #[inline(never)]
     fn pass_around<S: Sink<H>>(&mut self, now: Time, sink: &mut S) {
@@ -399,7 +419,7 @@ impl<H: Copy> Circuits<H> {
                 queue: QueueId::default(),
                 plane: Plane::PACKET,
                 ce: false,
-                ece: false,
+                ece: self.is_announced(&packet),
                 trimmed: false,
             });
         }

@@ -7,7 +7,7 @@ use etalon_net::{
 };
 use etalon_scenario::{
     CircuitSwitch, ClassOf, Configuration, Count, Full, Late, Limit, Matching, Ocs, Paths, Routing,
-    Schedule, Trim,
+    Schedule, Tdns, Trim,
 };
 use etalon_switch::{DropReason, Plane, QueueId};
 use etalon_units::{Rate, Span, Time};
@@ -130,6 +130,9 @@ fn ocs() -> Ocs {
         reroute: Span::ZERO,
         asked: None,
         ack_bypass: None,
+        ece_in_advance: None,
+        notify: None,
+        tdns: Tdns::One,
     }
 }
 

@@ -4,7 +4,7 @@
 use etalon_route::{At, Next, Rng, RouteError, Slices as Drawn, Ways, opera, regular, rotor};
 use etalon_scenario::{
     CircuitSwitch, Class, ClassOf, Configuration, Count, Earliest, Entry, Full, Late, Limit,
-    Matching, Ocs, Part, Paths, Plane, Routing, Schedule, Slices, Ucmp,
+    Matching, Ocs, Part, Paths, Plane, Routing, Schedule, Slices, Tdns, Ucmp,
 };
 use etalon_units::{Rate, Span};
 use proptest::prelude::*;
@@ -81,6 +81,9 @@ fn ocs(drawn: &Drawn, routing: Routing) -> Ocs {
         reroute: Span(0),
         asked: None,
         ack_bypass: None,
+        ece_in_advance: None,
+        notify: None,
+        tdns: Tdns::One,
     }
 }
 

@@ -7,6 +7,7 @@ mod layer;
 mod leaf_spine;
 mod ocs;
 mod routing;
+mod tdns;
 mod tree;
 
 use alloc::vec::Vec;
@@ -24,6 +25,7 @@ pub use layer::Layer;
 pub use leaf_spine::LeafSpine;
 pub use ocs::{Access, CircuitFailure, CircuitSwitch, Late, MOST_UPLINKS, Ocs, Part};
 pub use routing::{Earliest, Entry, MOST_PATHS, Paths, Routing, Ucmp};
+pub use tdns::{MOST_TDNS, Tdns};
 pub use tree::Tree;
 
 /// Calls a macro with the kinds of network. This is the one list of them: what depends on the kind is made from it, here and
@@ -106,6 +108,11 @@ pub trait NetworkKind {
     /// How hosts hear which plane leads to a rack, if they do.
     fn notify(&self) -> Option<&Notify> {
         None
+    }
+
+    /// How many networks take turns from rack to rack, as hosts see it.
+    fn tdns(&self, hosts: &Hosts) -> usize {
+        self.planes(hosts).len()
     }
 
     /// The switch whose weeks can be computed from demand, if it is one.

@@ -98,7 +98,10 @@ impl Scenario {
         self.check_schedule()?;
         self.nights()?;
         self.tcp.check()?;
-        let tdns = self.tdns();
+        let tdns = match (self.tdns(), self.notify()) {
+            (1, None) => 0, // nothing takes turns, and nobody says so
+            (tdns, _) => tdns,
+        };
         for (index, flow) in self.flows.iter().enumerate() {
             flow.check(index, &self.hosts, tdns)?;
             self.check_priority(index, flow)?;
@@ -273,7 +276,7 @@ impl Scenario {
     /// How many networks lead from rack to rack, in turn: TDNs are numbered from 0, the packet network, to below this.
     #[must_use]
     pub fn tdns(&self) -> usize {
-        self.network.kind().planes(&self.hosts).len()
+        self.network.kind().tdns(&self.hosts)
     }
 
     /// How many paths the sender of a flow has: TDTCP's TDNs, MPTCP's subflows, or one.

@@ -93,7 +93,7 @@ pub enum Update {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mptcp {
-    /// Number of subflows. Subflow n belongs to TDN n.
+    /// Number of subflows. Subflow n belongs to TDN n, if the scheduler or ACKs look at those.
     pub subflows: u8,
     /// Which subflow gets data.
     pub scheduler: Scheduler,
@@ -101,6 +101,14 @@ pub struct Mptcp {
     pub acks: Acks,
     /// What is not acknowledged when the TDN changes is sent again on the next one's subflow, if the scheduler is TDM's.
     pub reinject: bool,
+}
+
+impl Mptcp {
+    /// Whether each subflow needs a TDN to belong to.
+    #[must_use]
+    pub fn needs_tdns(&self) -> bool {
+        self.scheduler == Scheduler::Tdm || self.acks == Acks::Pinned
+    }
 }
 
 /// Which subflow gets data.
@@ -141,7 +149,7 @@ impl Transport {
         !matches!(self, Transport::Ndp(_) | Transport::RotorLb(_))
     }
 
-    /// What is wrong with it, for a flow in a network of `tdns` networks that take turns.
+    /// What is wrong with it, for a flow where hosts tell `tdns` networks apart, 0 if nobody tells them of any.
     pub(crate) fn check(
         &self,
         who: fmt::Arguments<'_>,
@@ -154,7 +162,7 @@ impl Transport {
             Transport::RotorLb(rotorlb) => rotorlb.check(who, mtu)?,
             Transport::Tdtcp(tdtcp) => {
                 ensure!(
-                    tdns > 1,
+                    tdns > 0,
                     "{who}: TDTCP is for networks that take turns, and there is one network only"
                 );
                 let controls = tdtcp.cc.len();
@@ -165,8 +173,9 @@ impl Transport {
             }
             Transport::Mptcp(mptcp) => {
                 let subflows = usize::from(mptcp.subflows);
+                let tdns = tdns.max(1);
                 ensure!(
-                    (1..=tdns).contains(&subflows),
+                    subflows > 0 && (subflows <= tdns || !mptcp.needs_tdns()),
                     "{who}: it has {subflows} subflows for {tdns} networks"
                 );
             }

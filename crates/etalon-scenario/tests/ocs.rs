@@ -30,7 +30,8 @@ fn ocs() -> Value {
         "cutoff_bytes": 15_000_000, "guard_ns": 5, "skew_ns": 4, "late": "completes", "most_hops": 9,
         "failures": [{"part": {"link": [2, 1]}, "from_ns": 1, "to_ns": 9, "locks_after_ns": 3},
             {"part": {"link": [2, 1]}, "from_ns": 9, "to_ns": null, "locks_after_ns": null}],
-        "reroute_ns": 6, "hold": false, "asked": null, "ack_bypass_ns": 11}});
+        "reroute_ns": 6, "hold": false, "asked": null, "ack_bypass_ns": 11, "ece_in_advance_ns": 20, "tdns": {"length": 3},
+        "notify": {"before_ns": 5, "delay_ns": 7, "jitter_ns": 1, "lost_ppm": 3, "each_ns": 2}}});
     let mut value = scenario(&network);
     value["flows"][0]["priority"] = json!(1);
     value

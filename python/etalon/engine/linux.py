@@ -19,9 +19,10 @@ from etalon.custom.source import is_reference
 from etalon.engine import build, code, mpi
 from etalon.engine.protocol import Options
 from etalon.errors import EngineFailed, EtalonError, PlanError
-from etalon.plan import Plan
+from etalon.plan import Plan, tdns
 from etalon.plan.linux import MIB
 from etalon.plan.network import Ocs
+from etalon.plan.network.ocs import CircuitNotify
 from etalon.plan.routing.paths import Paths
 from etalon.plan.transport import Mptcp, Ndp, PlainTcp, RotorLb, Tdtcp
 from etalon.plan.workloads.base import Workload
@@ -291,7 +292,9 @@ def _routings(plan: Plan) -> Iterator[PlanError]:
 
 def _networks(plan: Plan) -> Iterator[PlanError]:
     """Its TDTCP and MPTCP follow only so many networks."""
-    tdns = 1 + len(plan.circuits)
+    networks = tdns.count(plan)
+    notify = tdns.notified(plan)
+    is_length = isinstance(notify, CircuitNotify) and notify.tdns == "length"
     for key, workload in plan.named_workloads():
         transport = workload.transport
         if isinstance(transport, Ndp | RotorLb):
@@ -301,9 +304,10 @@ def _networks(plan: Plan) -> Iterator[PlanError]:
                 key=f"{key}.transport",
                 value=transport.kind,
             )
-        elif isinstance(transport, Tdtcp) and tdns > MOST_TDNS:
+        elif isinstance(transport, Tdtcp) and networks > MOST_TDNS:
             yield PlanError(
-                f"on Linux TDTCP has at most {MOST_TDNS} TDNs; the plan's network has {tdns}",
+                f"on Linux TDTCP has at most {MOST_TDNS} TDNs; the plan's network has {networks}"
+                + (f": set network.notify.longest = {MOST_TDNS - 1}" if is_length else ""),
                 key=f"{key}.transport",
                 value=transport.kind,
             )

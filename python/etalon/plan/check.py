@@ -8,12 +8,11 @@ from collections.abc import Iterator
 
 from etalon import _core
 from etalon.errors import PlanError
-from etalon.plan import circuit_plans, streaming
+from etalon.plan import circuit_plans, streaming, tdns
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network, Ocs, Switched
 from etalon.plan.resolve import (
     given_configurations,
-    notified,
     resolve,
     shortest_configuration,
     week_ns,
@@ -21,7 +20,7 @@ from etalon.plan.resolve import (
 from etalon.plan.routing.rotorlb import RotorLb as RotorLbWay
 from etalon.plan.schedules import Rotation
 from etalon.plan.schedules.asked import Asked
-from etalon.plan.transport import Mptcp, Ndp, PlainTcp, RotorLb, Tdtcp
+from etalon.plan.transport import Ndp, RotorLb
 from etalon.plan.workloads.base import Workload
 from etalon.units import TIME, S, rounded, shown
 
@@ -41,13 +40,15 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
     except PlanError as error:
         yield error
     network = plan.network
+    wrong: list[PlanError] = []
     yield from network.problems()
     if isinstance(network, Network):
         wrong = list(plan.schedule.problems(network))
         yield from wrong or _notify(plan, network)
         yield from () if wrong else _failures(plan, network)
     elif isinstance(network, Ocs):
-        yield from _circuit_switches(plan, network)
+        wrong = list(_circuit_switches(plan, network))
+        yield from wrong
     elif "schedule" in plan.model_fields_set:
         yield PlanError(
             f'a network of kind "{network.kind}" has no circuits and so no schedule; leave the table out',
@@ -61,7 +62,7 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
     yield from _traffic(plan)
     yield from _asked(plan)
     yield from _priorities(plan)
-    yield from _transports(plan)
+    yield from tdns.problems(plan, not wrong)
     yield from _rotorlb(plan)
     yield from _too_many(plan)
     if plan.tcp.max_delayed_ack < plan.tcp.min_delayed_ack:
@@ -209,33 +210,6 @@ def _failures(plan: Experiment, network: Network) -> Iterator[PlanError]:
                     f"there is no uplink or switch {uplink}: 0 is the packet network's, {last} the last kind of circuits'",
                     key=f"network.failure.{index}.{name}",
                 )
-
-
-def _transports(plan: Experiment) -> Iterator[PlanError]:
-    """What carries flows needs networks that take turns, as many as it counts on."""
-    tdns = 1 + len(plan.circuits)
-    for key, workload in plan.named_workloads():
-        transport, controls = workload.transport, workload.cc
-        if isinstance(transport, PlainTcp | Ndp | RotorLb):
-            continue
-        if tdns == 1:
-            yield PlanError(
-                f'{shown(transport.kind)} needs networks that take turns, and this plan has one network: use "tcp"',
-                key=f"{key}.transport",
-                value=transport.kind,
-            )
-        elif isinstance(transport, Mptcp) and transport.subflows > tdns:
-            yield PlanError(
-                f"{transport.subflows} subflows need as many networks, and the plan has {tdns}",
-                key=f"{key}.transport.subflows",
-                value=transport.subflows,
-            )
-        elif isinstance(transport, Tdtcp) and isinstance(controls, tuple) and len(controls) != tdns:
-            yield PlanError(
-                f"{shown(list(controls))} must name a congestion control for each network; there are {tdns}",
-                key=f"{key}.cc",
-                value=controls,
-            )
 
 
 def _rotorlb(plan: Experiment) -> Iterator[PlanError]:
@@ -456,7 +430,7 @@ def _chosen_flows(plan: Experiment) -> Iterator[PlanError]:
 def _notify(plan: Experiment, network: Network) -> Iterator[PlanError]:
     """That hosts would be told of a change before the one before it, if so; the schedule is right."""
     shortest = shortest_configuration(plan)
-    notify = network.notify or notified(plan)
+    notify = network.notify or tdns.notified(plan)
     if notify is not None and shortest and notify.before > shortest:
         yield PlanError(
             f"{shown(TIME.format(notify.before))} must not be longer than the shortest configuration of the "

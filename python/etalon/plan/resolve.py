@@ -6,16 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from etalon.custom.source import mentions
 from etalon.plan import circuit_plans, streaming
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network, Ocs, Switched
-from etalon.plan.network.rdcn import Notify
+from etalon.plan.network.ocs import CircuitNotify
 from etalon.plan.otcp.equations import LARGEST_WINDOW, compute
 from etalon.plan.schedules import Rotation
 from etalon.plan.schedules.asked import Asked
 from etalon.plan.tcp import MAX_SEND_BUFFER, Tcp, TcpPath
-from etalon.plan.transport import PlainTcp
+from etalon.plan.tdns import notified
 
 IP_AND_TCP = 40
 """Bytes of both headers: what CNSM'16 takes off the MTU."""
@@ -90,27 +89,16 @@ def shortest_configuration(plan: Experiment) -> int:
     return int(min(lengths))
 
 
-def notified(plan: Experiment) -> Notify | None:
-    """How hosts hear which network leads to a rack: as the plan says, or by the defaults. None if nobody listens: neither a
-    transport, nor a program of a plan that says how."""
-    if not isinstance(plan.network, Network):
-        return None
-    if any(
-        not isinstance(workload.transport, PlainTcp) or mentions(workload.source, "on_tdn")
-        for workload in plan.workloads
-    ):
-        return plan.network.notify or Notify()
-    return plan.network.notify if plan.program else None
-
-
 def _between(plan: Experiment) -> dict[str, Any]:
     """What lies between racks."""
     between = plan.network.resolve()
     if isinstance(plan.network, Ocs):
         between |= _circuit_switches(plan, plan.network)
+    notify = notified(plan)
     if isinstance(plan.network, Network):
-        notify = notified(plan)
         between["notify"] = notify and notify.resolve()
+    elif isinstance(notify, CircuitNotify):
+        between |= {"notify": notify.resolve(), "tdns": notify.resolve_tdns()}
     return between
 
 

@@ -63,13 +63,19 @@ class Mptcp(Table):
     kind: Literal["mptcp"] = "mptcp"
     """Multipath TCP."""
     subflows: int = Field(default=2, strict=True, ge=1, le=8)
-    """Number of subflows; at most one for each network."""
+    """Number of subflows; at most one for each network. With `scheduler = "mainline"` and `acks = "any"` there may be more,
+    even if the plan has one network: each has its own ports, and so its own path where routing tells flows apart."""
     scheduler: Literal["tdm", "mainline"] = "tdm"
     """"tdm" gives data to the subflow of the active network (tdm_schd of SIGCOMM'22); "mainline" is Linux's scheduler."""
     acks: Literal["any", "pinned"] = "any"
     """"any": ACKs leave at any time; "pinned": only while the network of their subflow is active (section 3.3)."""
     reinject: bool = Field(default=False, strict=True)
     """Whether unacknowledged data is sent again on the next subflow when the network changes (section 2.2); "tdm" only."""
+
+    @property
+    def needs_tdns(self) -> bool:
+        """Whether each subflow needs a network to belong to."""
+        return self.scheduler == "tdm" or self.acks == "pinned"
 
     def resolve(self) -> dict[str, Any]:
         """As the core takes it."""

@@ -77,6 +77,7 @@ impl<H: Copy> Circuits<H> {
             probe.on(now, Event::Joined { pair, plane, up });
         }
         self.choose_ways();
+        self.tell_again(now, sink);
         self.look_for_ways(now, sink, probe);
         for (node, uplink) in self.all_uplinks() {
             let port = self.up(node, uplink);

@@ -41,6 +41,12 @@ pub(super) enum Change {
     Reroute,
     /// A slice begins.
     Slice,
+    /// A slice is over, whose circuits packets announced.
+    Past(u32),
+    /// Packets announce the circuits of the next slice.
+    Near,
+    /// Hosts are told of a slice that has begun, or will.
+    Tell(u32),
     /// A day of a circuit switch begins: the next is looked for.
     Plan(u8),
     /// Circuits are there, as ToR switches believe.
@@ -184,10 +190,13 @@ impl<H: Copy> Circuits<H> {
             Change::Rewire => self.rewire(now, sink, probe),
             Change::Plan(uplink) => self.plan_day(uplink),
             Change::Slice => self.begin_slice(now, sink, probe),
+            Change::Tell(slice) => self.tell(now, slice, sink),
+            Change::Past(slice) => self.is_past(slice),
+            Change::Near => self.come_near(now),
             Change::Serve(port) => self.serve(now, port, sink, probe),
             Change::Fail(number) => self.fail(now, number, sink, probe),
             Change::Mend(number) => self.mend(now, number, sink, probe),
-            Change::Reroute => self.reroute(now, probe),
+            Change::Reroute => self.reroute(now, sink, probe),
         }
     }
 
@@ -209,6 +218,7 @@ impl<H: Copy> Circuits<H> {
         }
         probe.on(now, Event::Slice { slice: number });
         sink.slice_began(now, number);
+        self.announce(now, slice, sink);
     }
 
     fn open<S: Sink<H>, P: Probe>(&mut self, now: Time, day: &Day, sink: &mut S, probe: &mut P) {
@@ -343,7 +353,7 @@ impl<H: Copy> Circuits<H> {
     }
 
     /// ToR switches have learnt what has failed, and what is well again.
-    fn reroute<P: Probe>(&mut self, now: Time, probe: &mut P) {
+    fn reroute<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
         let failures = self
             .failed
             .iter()
@@ -354,6 +364,7 @@ impl<H: Copy> Circuits<H> {
             .collect();
         if self.choose_ways() {
             probe.on(now, Event::Rerouted {});
+            self.tell_again(now, sink);
         }
     }
 

@@ -209,7 +209,7 @@ impl<H: Copy> Circuits<H> {
             queue: inside.last,
             plane: Plane::PACKET,
             ce: inside.ce,
-            ece: false,
+            ece: self.is_announced(&packet),
             trimmed: inside.trimmed,
         };
         tell::departed(departure, sink, probe);

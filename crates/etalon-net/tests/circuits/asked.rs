@@ -37,13 +37,17 @@ fn leading(racks: u16, circuits: &[(u16, u16)]) -> CircuitSwitch {
 }
 
 fn bench(racks: u16, routing: Routing, uplinks: &[&[(u16, u16)]]) -> Bench {
+    Bench::new(&config(racks, routing, uplinks), racks)
+}
+
+fn config(racks: u16, routing: Routing, uplinks: &[&[(u16, u16)]]) -> Ocs {
     let uplinks = uplinks.iter().map(|circuits| leading(racks, circuits));
     let mut config = ocs(
         uplinks.collect(),
         vec![class(limit(None, Full::Drop), routing)],
     );
     config.asked = Some(ASKED);
-    Bench::new(&config, racks)
+    config
 }
 
 fn change(bench: &mut Bench, now: u64, removed: &[CrossConnect], added: &[CrossConnect]) {
@@ -80,6 +84,30 @@ fn packets_go_on_over_a_ring_and_look_for_another_way_when_it_changes() {
     ];
     assert_eq!(bench.fates(), expected);
     assert_eq!(bench.network.inside(), 0);
+}
+
+#[test]
+fn hosts_hear_of_circuits_that_change() {
+    let mut config = config(4, Routing::Shortest, &[&[(0, 1), (1, 2), (2, 3), (3, 0)]]);
+    (config.notify, config.tdns) = (Some(notify(0)), Tdns::Length(3));
+    let mut bench = Bench::new(&config, 4);
+    let (down, up) = (
+        [connect(1, 2, 0), connect(2, 3, 0)],
+        [connect(1, 3, 0), connect(2, 1, 0)],
+    );
+    change(&mut bench, 3000, &down, &up);
+    bench.run(9000);
+    let mut heard = bench.log.2.borrow().clone();
+    heard.retain(|(_, pair, _)| pair.0 == 0);
+    let expected = [
+        (0, (0, 1), 1),
+        (0, (0, 2), 2),
+        (0, (0, 3), 3),
+        (3000, (0, 2), 0),
+        (3000, (0, 3), 0),
+        (4000, (0, 3), 2),
+    ];
+    assert_eq!(heard, expected);
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use etalon_net::{Arrival, Circuits, Class, HostId, Hosts, Network, Packet, Transmission};
-use etalon_scenario::{CircuitSwitch, ClassOf, Count, Full, Late, Limit, Ocs, QueueId, Routing};
+use etalon_scenario::{
+    CircuitSwitch, ClassOf, Count, Full, Late, Limit, Notify, Ocs, QueueId, Routing, Tdns,
+};
 use etalon_switch::{
     Configuration, Departure, DropReason, Event, Matching, Pair, Plane, Probe, Schedule, Sink,
 };
@@ -31,10 +33,16 @@ pub enum Out {
     Rerouted,
 }
 
+/// What hosts are told: when, of which pair, which TDN.
+pub type Told = Vec<(u64, (u16, u16), u8)>;
+
 #[derive(Clone, Default)]
 pub struct Log(
     pub Rc<RefCell<Vec<(Time, Out)>>>,
     pub Rc<RefCell<Vec<(Time, u32)>>>,
+    pub Rc<RefCell<Told>>,
+    /// Packets that came out with ECE.
+    pub Rc<RefCell<Vec<(u64, u32)>>>,
 );
 
 impl Log {
@@ -50,6 +58,9 @@ impl Log {
 
 impl Sink<u32> for Log {
     fn deliver(&mut self, d: Departure<u32>) {
+        if d.ece {
+            self.3.borrow_mut().push((d.time.0, d.packet.handle));
+        }
         self.add(d.time, Out::Delivered(d.packet.handle, d.trimmed));
     }
 
@@ -63,6 +74,11 @@ impl Sink<u32> for Log {
 
     fn dequeued(&mut self, now: Time, handle: u32, _: Transmission) {
         self.1.borrow_mut().push((now, handle));
+    }
+
+    fn tdn_changed(&mut self, now: Time, pair: Pair, tdn: Plane) {
+        let told = (now.0, (pair.src, pair.dst), tdn.0);
+        self.2.borrow_mut().push(told);
     }
 }
 
@@ -204,6 +220,20 @@ pub fn ocs(uplinks: Vec<CircuitSwitch>, classes: Vec<ClassOf>) -> Ocs {
         reroute: Span::ZERO,
         asked: None,
         ack_bypass: None,
+        ece_in_advance: None,
+        notify: None,
+        tdns: Tdns::One,
+    }
+}
+
+/// Hosts hear so long before a change.
+pub fn notify(before: u64) -> Notify {
+    Notify {
+        before: Span(before),
+        delay: Span::ZERO,
+        jitter: Span::ZERO,
+        lost: 0,
+        each: Span::ZERO,
     }
 }
 

@@ -25,6 +25,7 @@ proptest! {
         night in prop_oneof![Just(0u64), 1u64..1500],
         room in 1u32..8,
         threshold in 0u32..6,
+        announced in prop::option::of(0u64..1000),
         packets in prop::collection::vec((0u64..2500, any::<u16>(), any::<u16>(), 64u32..3000), 1..120),
     ) {
         let days: Vec<_> = (1..racks).map(|step| {
@@ -38,6 +39,9 @@ proptest! {
         of_class.mark_above = Some(threshold.into());
         let mut config = ocs(vec![switch(0, week.clone())], vec![class(of_class, Routing::Direct)]);
         config.late = Late::Completes;
+        // The hybrid switch announces until the night, a network of circuits until the slice ends.
+        let ece = announced.filter(|_| night == 0).map(etalon_units::Span);
+        (config.ece_in_advance, rdcn.ece_in_advance) = (ece, ece);
         let mut circuits = Bench::new(&config, racks);
         let mut hybrid: Switch<u32> = Switch::new(&rdcn, &week, Time::ZERO).unwrap();
         let mut log = Log::default();
@@ -66,5 +70,61 @@ proptest! {
             }
         }
         prop_assert_eq!(comparable(&circuits.log), comparable(&log));
+        let marked = |log: &Log| {
+            let mut marked = log.3.borrow().clone();
+            marked.sort_unstable();
+            marked
+        };
+        prop_assert_eq!(marked(&circuits.log), marked(&log));
+    }
+}
+
+proptest! {
+    /// The same of what hosts hear: one circuit is TDN 1, and none TDN 0, from the end of the night on.
+    #[test]
+    fn hosts_hear_of_one_switch_what_they_hear_of_the_hybrid(
+        racks in 3u16..7,
+        day in 500u64..6000,
+        night in prop_oneof![Just(0u64), 1u64..1500],
+        before in 0u64..500,
+    ) {
+        let days: Vec<_> = (1..racks).map(|step| {
+            let source_of = (0..racks).map(|dst| Some((dst + step) % racks)).collect();
+            (Matching::new(source_of).unwrap(), day, night)
+        }).collect();
+        let week = rotation(days);
+        let packet = PacketNetwork {
+            rate: RATE,
+            up_delay: DELAY,
+            down_delay: DELAY,
+            internal_queue: 3,
+            hold_queue: 3,
+        };
+        let circuit = CircuitNetwork { rate: RATE, delay: DELAY };
+        let mut rdcn = Rdcn::new(Some(packet), vec![circuit], 16);
+        rdcn.notify = Some(notify(before));
+        let of_class = class(limit(None, Full::Drop), Routing::Direct);
+        let mut config = ocs(vec![switch(0, week.clone())], vec![of_class]);
+        (config.notify, config.tdns) = (rdcn.notify, Tdns::Length(1));
+        let mut circuits = Bench::new(&config, racks);
+        let mut hybrid: Switch<u32> = Switch::new(&rdcn, &week, Time::ZERO).unwrap();
+        let mut log = Log::default();
+        let end = 3 * (day + night) * u64::from(racks);
+        circuits.run(end + night);
+        hybrid.advance(Time(end), &mut log.clone(), &mut log);
+        let sorted = |told: &Told, later: u64| {
+            let when = |&(time, pair, tdn): &(u64, _, u8)| match tdn {
+                0 => (time + later, pair, tdn),
+                _ => (time, pair, tdn),
+            };
+            let mut told: Told = told.iter().map(when).collect();
+            told.retain(|one| one.0 <= end);
+            told.sort_unstable();
+            told
+        };
+        let hybrid = sorted(&log.2.borrow(), night);
+        let circuits = sorted(&circuits.log.2.borrow(), 0);
+        prop_assert!(circuits.len() > usize::from(racks));
+        prop_assert_eq!(circuits, hybrid);
     }
 }

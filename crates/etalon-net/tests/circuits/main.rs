@@ -6,3 +6,4 @@ mod asked;
 mod bench;
 mod hand;
 mod hybrid;
+mod tdns;

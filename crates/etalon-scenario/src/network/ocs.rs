@@ -8,11 +8,11 @@ use etalon_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
-use crate::network::{Layer, NetworkKind, Routing};
+use crate::network::{Layer, NetworkKind, Routing, Tdns};
 use crate::rdcn::PLANES;
 use crate::{
-    Asked, Bottlenecks, Class, ClassOf, CrossConnect, Hosts, MOST_CIRCUITS, MOST_LISTS, Offers,
-    Pair, Place, Plane, PlaneFacts, PortFacts, QueueId, Schedule, Slices,
+    Asked, Bottlenecks, Class, ClassOf, CrossConnect, Hosts, MOST_CIRCUITS, MOST_LISTS, Notify,
+    Offers, Pair, Place, Plane, PlaneFacts, PortFacts, QueueId, Schedule, Slices,
 };
 
 /// Uplinks of a rack at most.
@@ -71,6 +71,16 @@ pub struct Ocs {
     /// Packets without payload take so long from ToR switch to ToR switch, and wait in no queue; none if they go as others do.
     #[serde(default, rename = "ack_bypass_ns")]
     pub ack_bypass: Option<Span>,
+    /// Marks ECE on every packet from D to S while there is a circuit from S to D, or one will be within this time (reTCP, NSDI'20 section
+    /// 5.3): from so long before the circuit's slice until that ends.
+    #[serde(default, rename = "ece_in_advance_ns")]
+    pub ece_in_advance: Option<Span>,
+    /// How hosts hear which TDN leads to a rack, if they do.
+    #[serde(default)]
+    pub notify: Option<Notify>,
+    /// What a TDN is, if hosts hear of them.
+    #[serde(default)]
+    pub tdns: Tdns,
 }
 
 const fn most_hops() -> u8 {
@@ -243,7 +253,17 @@ impl Ocs {
             );
         }
         self.check_asked()?;
-        Slices::of(&self.uplinks).map(|_| ())
+        let slices = Slices::of(&self.uplinks)?;
+        let cycle = slices.cycle();
+        ensure!(
+            slices.are_static() || self.ece_in_advance.is_none_or(|before| before <= cycle),
+            "ECE cannot announce circuits {} ahead: the cycle lasts {cycle}",
+            self.ece_in_advance.unwrap_or_default()
+        );
+        match &self.notify {
+            Some(notify) => self.tdns.check(notify, &slices),
+            None => Ok(()),
+        }
     }
 
     fn check_asked(&self) -> Result<(), ScenarioError> {
@@ -260,6 +280,10 @@ impl Ocs {
         ensure!(
             self.asked.is_none() || self.guard == Span::ZERO && self.skew == Span::ZERO,
             "circuits that are asked for need neither guard bands nor clocks"
+        );
+        ensure!(
+            self.asked.is_none() || self.ece_in_advance.is_none(),
+            "ECE announces circuits of a schedule, and those that are asked for have none"
         );
         ensure!(
             self.asked.is_none() || self.rotorlb().is_none(),
@@ -354,6 +378,15 @@ impl NetworkKind for Ocs {
 
     fn has_ack_bypass(&self) -> bool {
         self.ack_bypass.is_some()
+    }
+
+    fn notify(&self) -> Option<&Notify> {
+        self.notify.as_ref()
+    }
+
+    fn tdns(&self, _hosts: &Hosts) -> usize {
+        let slices = self.notify.and_then(|_| Slices::of(&self.uplinks).ok());
+        slices.map_or(1, |slices| self.tdns.count(&slices))
     }
 
     fn classes(&self) -> usize {

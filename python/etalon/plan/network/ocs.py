@@ -12,6 +12,7 @@ from etalon.errors import PlanError
 from etalon.plan.base import Table
 from etalon.plan.network.base import GBPS, Circuits, Jitter, Passage, Racks
 from etalon.plan.network.failure import PartFailure, resolve_failures
+from etalon.plan.network.rdcn import Ece, Notify
 from etalon.plan.network.switched import Layer
 from etalon.units import TIME, Rate, Size, Time
 
@@ -117,6 +118,23 @@ DEFAULT = 100
 """Packets of a queue that does not say."""
 
 
+class CircuitNotify(Notify):
+    """Racks tell hosts which TDN (time-division network, SIGCOMM'22) leads to which rack. It changes where a slice begins."""
+
+    tdns: Literal["slice", "length", "one"] = "length"
+    """The TDN of a rack pair. "slice": the number of the slice in its cycle. "length": the number of circuits in a row that
+    packets cross; 0 if they take the packet network, or wait for a circuit. The first class counts, and the first of several
+    paths. "one": always 0."""
+    longest: int = Field(default=7, strict=True, ge=1, le=254)
+    """With `tdns = "length"`, the longest path with a TDN of its own; longer ones share it."""
+    before: Time = 0
+    """How long before a slice hosts learn of it; at most the length of a slice."""
+
+    def resolve_tdns(self) -> Any:
+        """What a TDN is, as the core takes it."""
+        return {"length": self.longest} if self.tdns == "length" else self.tdns
+
+
 class Queues(Table):
     """The queues by class."""
 
@@ -171,6 +189,12 @@ class Ocs(Racks):
     ack_bypass: Time | None = None
     """Delay from rack to rack of packets without payload, which then wait in no queue: for circuits that lead one way. By
     default they go as others do."""
+    ece: Ece | None = None
+    """reTCP's signal: ECE on every packet from D to S, from this long before a slice with a circuit from S to D until the end
+    of that slice. Where ACKs come over direct circuits only, all of them carry it: set `ack_bypass`."""
+    notify: CircuitNotify | None = None
+    """How racks tell hosts which TDN leads to which rack (TDTCP, SIGCOMM'22 section 4.2). Without this table they use these
+    defaults, but only if a transport of the plan listens."""
 
     def resolve(self) -> dict[str, Any]:
         """The network as the core takes it, but for uplinks, relays and classes, which the schedule and routing say."""
@@ -188,6 +212,8 @@ class Ocs(Racks):
             resolved["ack_bypass_ns"] = self.ack_bypass
         if self.hold:
             resolved["hold"] = True
+        if self.ece is not None:
+            resolved["ece_in_advance_ns"] = self.ece.before
         resolved["failures"] = resolve_failures(self.failure)
         return resolved
 
@@ -233,8 +259,8 @@ class Ocs(Racks):
         marks = any(queue.ecn_threshold is not None for queue in (self.queue.low, self.queue.bulk))
         if "dctcp" in controls and not marks:
             yield "flows use dctcp, but no queue of the network has an ecn_threshold: no packet will be marked"
-        if "retcp" in controls:
-            yield "flows use retcp, but racks of this network do not tell hosts of circuits: it will never learn of one"
+        if "retcp" in controls and self.ece is None:
+            yield "flows use retcp, but network.ece is not set: it will never learn of a circuit"
         if self.skew > self.guard:
             yield (
                 f"clocks are wrong by up to {TIME.format(self.skew)}, and guard bands are {TIME.format(self.guard)}: "
