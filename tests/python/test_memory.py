@@ -45,7 +45,7 @@ def test_what_a_flow_with_four_tdns_takes() -> None:
     )
     # Two peaks: each varies by 0.2 kB a flow on a busy machine.
     assert (tdtcp - tcp) * 1024 / 10_000 < 1_200
-    assert (tdtcp - few) * 1024 / 10_000 < 3_800
+    assert (tdtcp - few) * 1024 / 10_000 < 3_950
     assert (tcp - few) * 1024 / 10_000 < 2_750
     # Only the plan and the tables are left: a run gives back what it took.
     assert (left - few) * 1024 / 10_000 < 1_000

@@ -7,7 +7,7 @@ use etalon_scenario::*;
 use etalon_units::{Span, Time};
 use proptest::prelude::*;
 
-use crate::bench::*;
+use super::bench::*;
 
 const RACKS: u16 = 6;
 

@@ -6,7 +6,7 @@ use etalon_scenario::*;
 use etalon_switch::DropReason;
 use etalon_units::{Span, Time};
 
-use crate::bench::*;
+use super::bench::*;
 
 #[test]
 fn four_racks_and_two_switches_by_hand() {

@@ -6,7 +6,7 @@ use etalon_switch::Switch;
 use etalon_units::Time;
 use proptest::prelude::*;
 
-use crate::bench::*;
+use super::bench::*;
 
 /// All but slices, at one instant in the order of contents; queues of the switch's pairs as of these VOQs.
 fn comparable(log: &Log) -> Vec<(Time, Out)> {

@@ -5,7 +5,7 @@ use etalon_scenario::*;
 use etalon_units::{Span, Time};
 use proptest::prelude::*;
 
-use crate::bench::*;
+use super::bench::*;
 
 fn ksp() -> Routing {
     Routing::Ksp(Paths {
