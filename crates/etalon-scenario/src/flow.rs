@@ -142,6 +142,7 @@ pub struct Flow {
 
 impl Flow {
     /// Shares with `other` what is the same, which takes memory once.
+    #[cfg(feature = "json")]
     pub(crate) fn share_with(&mut self, other: &Flow) {
         fn share<T: PartialEq>(mine: &mut Arc<T>, other: &Arc<T>) {
             if mine == other {
