@@ -95,9 +95,10 @@ rest: setup programs kernel
 test-rust:
 	RUST_TEST_THREADS=8 cargo test --profile quick --workspace --quiet
 
+# The whole workspace, whose features are those of test-rust: with `-p` the same crates would be compiled again.
 test-kernel: kernel
-	cargo build --profile quick --quiet -p etalon-linux --example run
-	ETALON_KERNEL=$$($(BIN)/etalon kernel path) cargo test --profile quick --quiet -p etalon-linux --test kernel -- --include-ignored
+	cargo build --profile quick --quiet --workspace --example run
+	ETALON_KERNEL=$$($(BIN)/etalon kernel path) cargo test --profile quick --quiet --workspace --test kernel -- --include-ignored
 
 # The block placement policy for Hadoop; needs Java 17 and Maven.
 test-hdfs:
