@@ -14,7 +14,7 @@ WHEEL := $(BIN)/maturin build --quiet --interpreter $(CURDIR)/$(BIN)/python --ou
 
 setup: $(VENV)/.stamp-extension $(VENV)/.stamp-otcp
 
-# The core compiles while the other packages are fetched; what fails there is told when it is installed.
+# The core compiles while pip fetches the other packages. If that fails, its installation below prints why.
 $(VENV)/.stamp-packages: constraints.txt pyproject.toml requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "etalon needs Python 3.11 or newer: make PYTHON=python3.12"; exit 1; }
 	@command -v cargo >/dev/null || { echo "etalon needs Rust (cargo): install it with rustup or your package manager"; exit 1; }

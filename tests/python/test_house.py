@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 from conftest import ROOT
 
@@ -185,3 +188,17 @@ def test_licences_are_those_of_the_folders() -> None:
     assert spdx.line("kernel/driver/log.c") == "// SPDX-License-Identifier: GPL-2.0"
     assert spdx.line("otcp/fuzz.py") == "# SPDX-License-Identifier: MIT OR Apache-2.0"
     assert spdx.place("#!/bin/sh\necho\n") == len("#!/bin/sh\n")
+
+
+@pytest.mark.parametrize(
+    "main", sorted(ROOT.glob("crates/*/tests/main.rs")), ids=lambda path: path.parts[-3]
+)
+def test_every_test_of_a_crate_is_in_its_one_program(main: Path) -> None:
+    """Cargo does not look for files by itself where a crate has `autotests = false`."""
+    found = re.findall(r"^mod (\w+);$", main.read_text(encoding="utf-8"), flags=re.M)
+    files = {path.stem for path in main.parent.glob("*.rs")} - {"main"}
+    folders = {
+        path.parent.name for name in ("mod", "main") for path in main.parent.glob(f"*/{name}.rs")
+    }
+    assert sorted(found) == sorted(files | folders)
+    assert "autotests = false" in (main.parents[1] / "Cargo.toml").read_text(encoding="utf-8")

@@ -385,8 +385,8 @@ impl NetworkKind for Ocs {
     }
 
     fn tdns(&self, _hosts: &Hosts) -> usize {
-        let slices = self.notify.and_then(|_| Slices::of(&self.uplinks).ok());
-        slices.map_or(1, |slices| self.tdns.count(&slices))
+        let slices = || Slices::of(&self.uplinks).map_or(1, |slices| slices.len());
+        self.notify.map_or(1, |_| self.tdns.count(slices))
     }
 
     fn classes(&self) -> usize {
