@@ -19,7 +19,6 @@ STALE: set[str] = {
     "docs/otcp-when.md",
     "docs/speed.md",
     "docs/tdn.md",
-    "docs/tdtcp-beyond.md",
     "papers/cnsm16/README.md",
     "papers/cnsm16/linux.md",
     "papers/etalon18/README.md",
