@@ -12,6 +12,17 @@ from etalon.reproduce.paper import FigureEntry, Paper, Unclaimed
 from etalon.units import counted
 
 COLUMNS = ("figure", "claim", "published", "measured", "tolerance", "verdict")
+ONE = {
+    "changes": "change",
+    "entries": "entry",
+    "hops": "hop",
+    "packets": "packet",
+    "pairs": "pair",
+    "points": "point",
+    "steps": "step",
+    "switches": "switch",
+}
+"""Units of counts, with their singular."""
 
 
 def cells(judged: Judged) -> tuple[str, ...]:
@@ -20,11 +31,16 @@ def cells(judged: Judged) -> tuple[str, ...]:
     return (
         group.figure,
         judged.claim.quantity,
-        f"{exact(judged.claim.published)} {group.unit}",
-        "-" if judged.measured is None else f"{measured(judged)} {group.unit}",
+        _in(group.unit, exact(judged.claim.published)),
+        "-" if judged.measured is None else _in(group.unit, measured(judged)),
         group.tolerance,
         judged.verdict,
     )
+
+
+def _in(unit: str, value: str) -> str:
+    """A value with its unit: "2 packets", "1 packet"."""
+    return f"{value} {ONE.get(unit, unit) if value == '1' else unit}"
 
 
 def measured(judged: Judged) -> str:
