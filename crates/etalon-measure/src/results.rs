@@ -442,10 +442,8 @@ fn latency(plan: &Scenario, metrics: &Metrics) -> Table {
 
 fn sequence(meter: &Meter, metrics: &Metrics, end: Time) -> Table {
     let voq = metrics.runs.reached(end);
-    let flows: Vec<usize> = voq
-        .iter()
-        .map(|runs| runs * meter.measured_flows())
-        .collect();
+    let measured = meter.measured_flows();
+    let flows: Vec<usize> = voq.iter().map(|runs| runs * measured).collect();
     let step = metrics.runs.step() as i64;
     let mut table = named([
         (

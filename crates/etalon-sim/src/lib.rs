@@ -12,6 +12,7 @@ mod engine;
 mod flows;
 mod frame;
 mod generators;
+mod groups;
 mod hdfs;
 mod hosts;
 mod jobs;

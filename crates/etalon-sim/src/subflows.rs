@@ -125,18 +125,16 @@ impl<T: Tap> World<'_, '_, T> {
     /// The endpoints of a flow that was just opened are MPTCP's, if they are. Returns whether they are.
     #[cold]
     pub(crate) fn join_group(&mut self, flow: u32) -> bool {
-        let place = |group: &Group| group.flows.iter().position(|&other| other == flow);
-        let mut found = self.groups.iter().enumerate();
-        let Some((group, subflow)) = found.find_map(|(g, group)| Some((g, place(group)?))) else {
+        let Some((group, subflow)) = self.groups.of(flow) else {
             return false;
         };
         for index in [2 * flow, 2 * flow + 1] {
             let end = self.flows.end(index);
-            (end.group, end.subflow) = (group as u32, subflow as u8);
+            (end.group, end.subflow) = (group, subflow);
             end.follows = Follows::AsSubflow;
         }
         self.meter
-            .set_first_byte(self.groups[group].flows[0] as usize, 0);
+            .set_first_byte(self.groups[group as usize].flows[0] as usize, 0);
         true
     }
 
@@ -533,16 +531,10 @@ impl<T: Tap> World<'_, '_, T> {
     /// A host was told of a network: ACKs that waited for it go.
     #[cold]
     pub(crate) fn release_acks(&mut self, now: Time, host: u32, edge: &mut Edge<PacketId>) {
-        for group in 0..self.groups.len() {
-            if !self.groups[group].pins_acks() {
-                continue;
-            }
-            for subflow in 0..self.groups[group].flows.len() {
-                let server = 2 * self.groups[group].flows[subflow] + 1;
-                let end = self.flows.end_if_open(server);
-                if end.is_some_and(|end| end.way.host == host) {
-                    self.transmit_subflow(now, server, edge);
-                }
+        for nth in 0..self.groups.pinned(host).len() {
+            let server = self.groups.pinned(host)[nth];
+            if self.flows.is_open(server >> 1) {
+                self.transmit_subflow(now, server, edge);
             }
         }
     }

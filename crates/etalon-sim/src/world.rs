@@ -13,6 +13,7 @@ use etalon_units::Time;
 
 use crate::flows::Flows;
 use crate::generators::Generated;
+use crate::groups::Groups;
 use crate::hosts::Hosts;
 use crate::jobs::Jobs;
 use crate::nic::send;
@@ -25,7 +26,7 @@ use crate::spray::Sprays;
 use crate::stack;
 use crate::starts::Starts;
 use crate::stream::{Streamed, meter};
-use crate::subflows::{self, ALONE, Group};
+use crate::subflows::{self, ALONE};
 use crate::tap::Tap;
 use crate::tdns::{Follows, Tdns};
 use crate::telemetry::{self, Telemetry};
@@ -58,7 +59,7 @@ pub(crate) struct World<'a, 's, T> {
     /// What hosts do for flows that TCP does not carry, if there are any.
     pub(crate) hosts: Option<Box<Hosts>>,
     /// What MPTCP carries.
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: Groups,
     pub(crate) meter: Meter,
     /// Room for the timers of one instant (`timers.rs`).
     pub(crate) due_timers: Vec<(u64, u32, u32)>,
@@ -86,7 +87,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             None => Flows::new(plan, users)?,
             Some(streamed) => Flows::coming(plan, &streamed.kinds, users)?,
         };
-        let groups = flows.groups();
+        let groups = Groups::new(flows.groups(), plan);
         let announces = stack::announces(plan);
         let has_jobs =
             !plan.dfsio.is_empty() || !plan.jobs.is_empty() || !plan.generators.is_empty();
@@ -131,8 +132,11 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             return self.meter.begin(now, |slot| flows.counters_at(slot));
         }
         self.meter.begin(now, |flow| {
-            let group = groups.iter().find(|group| group.flows[0] as usize == flow);
-            group.map_or_else(|| flows.counters(flow), |group| group.facts(flows).counters)
+            let group = groups.of(flow as u32);
+            group.map_or_else(
+                || flows.counters(flow),
+                |(group, _)| groups[group as usize].facts(flows).counters,
+            )
         });
     }
 
@@ -146,7 +150,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         let others = planned + self.flows.subflows();
         let shown = (0..planned).chain(others..self.flows.len());
         let mut facts: Vec<FlowFacts> = shown.map(|flow| self.flows.facts(flow)).collect();
-        for group in &self.groups {
+        for group in self.groups.iter() {
             facts[group.flows[0] as usize] = group.facts(&self.flows);
         }
         facts
