@@ -80,6 +80,55 @@ def test_a_job_asks_for_what_its_messages_need(kind: str, name: str) -> None:
     assert again.steps.equals(steps) and again.iterations.equals(run.iterations)
 
 
+CHAINS = [
+    ("reduce", "chain"),
+    ("reduce", "tree"),
+    ("broadcast", "chain"),
+    ("broadcast", "binomial"),
+    ("all_gather", "cyclic"),
+    ("all_gather", "ring"),
+    ("all_reduce", "halving-doubling"),
+    ("reduce_scatter", "ring"),
+    ("all_to_all", "bruck"),
+]
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("size", ["1B", "7B", "1kB", "500kB"])
+@pytest.mark.parametrize(("kind", "name"), CHAINS)
+def test_ranks_may_run_ahead(kind: str, name: str, size: str, alone: bool) -> None:
+    """A rank that only sends, or only receives, is soon iterations away from others, as are all where most messages are empty.
+
+    Whatever it asks for, and whenever, the same messages are sent as without circuits.
+    """
+    racks = 8 if name in ("cyclic", "halving-doubling") else 5
+    work = {kind: size, "algorithm": name}
+    ways: dict[str, Any] = {"circuits_only": True, "ack_bypass": "1us"}
+    if not alone:
+        ways = {"packet": ("10Gbps", "1us")}
+    host = {"rate": "100Gbps", "delay": "0us", "jitter": "0us" if alone else "1us"}
+    net = et.network(racks=racks, hosts=1, circuit=("100Gbps", "500ns"), voq=256, host=host, **ways)
+    settings = {"tdf": 1, "warmup": "0ms", "duration": "2s", "end_when_done": True}
+    messages = {}
+    for ask in ("first", "all", "none"):
+        circuits = "none" if ask == "none" else "each"
+        schedule: dict[str, Any] = {"hold": "30us", "ahead": size == "7B", "ask": ask}
+        job = et.job(work, iterations=5, circuits=circuits)
+        other = et.network(racks=racks, hosts=1, packet=("10Gbps", "1us"), voq=256, host=host)
+        run = et.run(
+            et.experiment(other, et.packet_only(other), job, **settings)
+            if ask == "none"
+            else et.experiment(net, et.asked(net, **schedule), job, **settings)
+        )
+        assert run.iterations.height == 5 and (run.iterations["end_ns"] >= 0).all()
+        steps = run.steps
+        assert (steps["received_ns"] >= steps["sent_ns"]).all()
+        assert (steps["sent_ns"] >= steps["ready_ns"]).all()
+        names = ("iteration", "step", "rank", "peer", "bytes")
+        messages[ask] = sorted(steps.select(names).rows())
+    assert messages["first"] == messages["all"] == messages["none"]
+
+
 def test_a_ring_keeps_its_circuits() -> None:
     """They are up from the start, and each step needs them again: it asks once, and nothing changes."""
     job = et.job(et.all_reduce("1MB"), iterations=3, circuits="each")

@@ -410,13 +410,15 @@ impl Asking {
             return;
         }
         let step = (place % Place::from(program.steps())) as u32;
-        let mut is_up = true;
+        let (mut sends, mut is_up) = (false, true);
         program.sends(rank, step, |peer, _| {
+            sends = true;
             let routes = self.carried.get(&self.pair(rank, peer));
             let mut needed = routes.into_iter().flatten().flat_map(|route| route.iter());
             is_up &= needed.all(|connect| self.held.get(connect).is_none_or(|held| held.up));
         });
-        if is_up {
+        // Who only receives waits for nobody's leave, and may be steps further before it came.
+        if sends && is_up {
             self.waiting[rank as usize] = None;
             let asked = self.asked.filter(|_| self.granted == Some(place));
             out.push(Wish::Go { rank, asked });
