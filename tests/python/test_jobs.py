@@ -115,6 +115,7 @@ BAD = [
     ({"ranks": ["r0h0", "r0h0"]}, "job.ranks.1.*has rank 0 already"),
     ({"ranks": ["r0h0", "r9h0"]}, "job.ranks.1.*there is no host r9h0"),
     ({"ranks": "some"}, 'must be "all", or a list of hosts'),
+    ({"slow": [{"rank": 1, "times": 2}] * 2}, "this rank is slow already"),
     ({"slow": [{"rank": 7, "times": 2}]}, "there is no rank 7: the job has ranks 0..5"),
     (
         {"do": [{"all_reduce": "1MB", "algorithm": "swing"}]},

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,9 +69,21 @@ def test_mpi_lies_beside_the_program(tmp_path: Path, kind: str, name: str, versi
     assert mpi.find("/bin/true", place) == found
 
 
-def test_no_mpi_and_two_get_a_sentence(tmp_path: Path) -> None:
+def test_an_mpi_of_this_environment_runs_any_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = launcher(tmp_path / "env", "mpiexec", "mpich")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "env" / "python"))
+    assert mpi.find(program(tmp_path / "bin")).launcher == place
+
+
+def test_no_mpi_and_two_get_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "env" / "python"))
     beside = program(tmp_path / "bin")
-    with pytest.raises(EtalonError, match=r"there is no MPI beside .*prog, nor where hosts look"):
+    with pytest.raises(
+        EtalonError,
+        match=r"there is no MPI beside .*prog, in this Python's",
+    ):
         mpi.find(beside)
     launcher(tmp_path / "bin", "mpirun", "other")
     with pytest.raises(EtalonError, match="there is no MPI"):

@@ -103,7 +103,8 @@ pub(crate) fn check(plan: &Scenario) -> Result<(), ScenarioError> {
     let has_jobs = applications || !plan.generators.is_empty();
     if applications && !plan.generators.is_empty() {
         return Err(ScenarioError(
-            "the simulator has generators not beside jobs".to_owned(),
+            "a workload in Python runs neither beside [[job]] nor [[dfsio]]: split the plan in two"
+                .to_owned(),
         ));
     }
     if job || flow && (announces || has_jobs) {

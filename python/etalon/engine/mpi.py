@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -111,7 +112,7 @@ def _spread(hosts: Sequence[str], ranks: int) -> tuple[Sequence[str], int]:
 
 
 def find(program: str, given: Path | None = None) -> Mpi:
-    """The MPI whose launcher is `given`, or that lies beside `program`, or where hosts look for programs.
+    """The MPI whose launcher is `given`, or that lies beside `program`, or in this Python's environment, or where hosts look.
 
     Raises:
         EtalonError: if there is none, or if there are two.
@@ -132,7 +133,8 @@ def find(program: str, given: Path | None = None) -> Mpi:
         if found:
             return next(iter(found.values()))
     raise EtalonError(
-        f"there is no MPI beside {program}, nor where hosts look for programs: `pip install mpich` brings one, "
+        f"there is no MPI beside {program}, in this Python's environment, nor where hosts look for programs: "
+        "`pip install mpich` brings one, "
         "and --mpi names the launcher of any other"
     )
 
@@ -141,6 +143,7 @@ def _folders(program: str) -> Iterator[Path]:
     place = shutil.which(program, path=PATH)
     if place is not None:
         yield Path(place).absolute().parent
+    yield Path(sys.executable).parent
     yield from (Path(folder) for folder in PATH.split(":"))
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from etalon import amounts
 from etalon.results.metrics import METRICS, Measured
-from etalon.units import rounded
+from etalon.units import counted, rounded
 
 if TYPE_CHECKING:
     from etalon.plan import Plan
@@ -80,10 +80,10 @@ def _of_jobs(run: Shown) -> list[str]:
     if run.iterations.is_empty():
         return []
     done = int((run.iterations["end_ns"] >= 0).sum())
+    if not done:
+        return [f"none of {counted(len(run.iterations), 'iteration')} was done"]
     half = amounts.humane(run.iteration_time(50), "ms")
-    return [
-        f"{_of(done, len(run.iterations), 'iteration')} of jobs done, half of them within {half}"
-    ]
+    return [f"{_of(done, len(run.iterations), 'iteration')} done: half within {half}"]
 
 
 def _of_finite_flows(run: Shown) -> list[str]:

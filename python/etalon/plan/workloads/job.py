@@ -447,6 +447,10 @@ class Job(Workload):
                 )
             seen[host] = rank
         for number, slow in enumerate(self.slow):
+            if slow.rank in (before.rank for before in self.slow[:number]):
+                yield PlanError(
+                    "this rank is slow already", key=f"{key}.slow.{number}.rank", value=slow.rank
+                )
             if slow.rank >= len(hosts):
                 yield PlanError(
                     f"there is no rank {slow.rank}: the job has ranks 0..{len(hosts) - 1}",
