@@ -31,7 +31,7 @@ use etalon_scenario::{
 };
 use etalon_schedule::CrossConnected;
 use etalon_switch::{Arrival, ConfigError, Departure, Packet, Probe, Sink};
-use etalon_units::{Serializer, Span, Time};
+use etalon_units::{Pace, Rate, Span, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -39,7 +39,7 @@ use crate::around::Around;
 use crate::network::{Described, Network};
 use changes::{Change, Changes};
 use ece::Near;
-use inside::{Circuit, Inside, Kind, NO_SLICE, Pool, Port};
+use inside::{Circuit, Inside, Kind, NO_SLICE, Pool, Port, Wire};
 use tdns::Told;
 use voqs::Voqs;
 
@@ -77,6 +77,7 @@ pub struct Circuits<H> {
     ports: Vec<Port>,
     /// By port; apart from what changes with each packet, so that they stay in a near cache.
     kinds: Vec<Kind>,
+    wires: Vec<Wire>,
     first_up: u32,
     first_down: u32,
     first_own: u32,
@@ -152,21 +153,32 @@ fn rules(config: &Ocs) -> [Lists; 4] {
     ]
 }
 
+/// The number of a wire, which there is from now on.
+fn number_of(wires: &mut Vec<Wire>, rate: Rate, delay: Span) -> u8 {
+    let is_alike = |wire: &Wire| wire.pace.rate() == rate && wire.delay == delay;
+    let found = wires.iter().position(is_alike).unwrap_or_else(|| {
+        let pace = Pace::new(rate);
+        wires.push(Wire { pace, delay });
+        wires.len() - 1
+    });
+    found as u8
+}
+
 /// Ranks ports: packets that come out at one instant come by what is behind their port (a delay, and a host or not), in the order of
 /// ports in which such is there first; then by port.
-fn rank(ports: &mut [Port], kinds: &[Kind]) {
-    let mut wires = Vec::new();
+fn rank(ports: &mut [Port], kinds: &[Kind], wires: &[Wire]) {
+    let mut behind = Vec::new();
     let of_port = |(port, kind): (&Port, &Kind)| {
-        let wire = (port.delay, *kind == Kind::ToHost);
-        let found = wires.iter().position(|other| *other == wire);
+        let wire = (wires[usize::from(port.wire)].delay, *kind == Kind::ToHost);
+        let found = behind.iter().position(|other| *other == wire);
         found.unwrap_or_else(|| {
-            wires.push(wire);
-            wires.len() - 1
+            behind.push(wire);
+            behind.len() - 1
         })
     };
-    let wires: Vec<usize> = ports.iter().zip(kinds).map(of_port).collect();
+    let places: Vec<usize> = ports.iter().zip(kinds).map(of_port).collect();
     let mut order: Vec<usize> = (0..ports.len()).collect();
-    order.sort_by_key(|&port| wires[port]);
+    order.sort_by_key(|&port| places[port]);
     for (rank, port) in (0..).zip(order) {
         ports[port].rank = rank;
     }
@@ -200,6 +212,7 @@ impl<H: Copy> Circuits<H> {
             near: Near::new(config, hosts.racks, first),
             ports: Vec::new(),
             kinds: Vec::new(),
+            wires: Vec::new(),
             first_up: 0,
             first_down: 0,
             first_own: 0,
@@ -234,9 +247,10 @@ impl<H: Copy> Circuits<H> {
     fn add_ports(&mut self) {
         let (config, hosts, nodes) = (&self.config, &self.hosts, self.nodes);
         let (mut firsts, mut ports, mut kinds) = ([0; 3], Vec::new(), Vec::new());
+        let mut wires: Vec<Wire> = Vec::new();
         let mut add = |kind, at, number, rate, delay| {
             let queue = QueueId { at, number };
-            ports.push(Port::new(queue, Serializer::new(rate), delay));
+            ports.push(Port::new(queue, number_of(&mut wires, rate, delay)));
             kinds.push(kind);
             ports.len() as u32
         };
@@ -281,8 +295,8 @@ impl<H: Copy> Circuits<H> {
                 add(kind, at, 0, access.rate, access.delay);
             }
         }
-        rank(&mut ports, &kinds);
-        (self.ports, self.kinds) = (ports, kinds);
+        rank(&mut ports, &kinds, &wires);
+        (self.ports, self.kinds, self.wires) = (ports, kinds, wires);
         [self.first_up, self.first_down, self.first_own] = firsts;
     }
 
@@ -292,13 +306,14 @@ impl<H: Copy> Circuits<H> {
             config,
             hosts,
             ports,
+            wires,
             ..
         } = &*self;
         let longest = u64::from(hosts.mtu) + ETHERNET;
-        let spans = ports.iter().map(|port| port.link.rate().span_of(longest));
+        let spans = wires.iter().map(|wire| wire.pace.rate().span_of(longest));
         let longest = spans.max().unwrap_or_default();
         let calendar = Calendar::new(ports.len(), longest);
-        let furthest = ports.iter().map(|port| port.delay).max();
+        let furthest = wires.iter().map(|wire| wire.delay).max();
         let coming = Calendar::new(0, longest + furthest.unwrap_or_default());
         let circuits = config.uplinks.iter().map(|switch| switch.delay);
         let delays = circuits.chain(config.packet.map(|layer| layer.delay + layer.delay));

@@ -87,19 +87,24 @@ impl Lists {
     }
 }
 
-/// One queue.
+/// One queue. What a packet looks at that finds it empty comes first: it is less than a line of a cache.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Classes {
-    lists: [Queue; MOST_LISTS],
-    /// Packets of each list, with what is in transmission.
-    packets: [u32; MOST_LISTS],
-    /// Their bytes.
-    bytes: [u64; MOST_LISTS],
     waiting: u32,
-    waiting_bytes: u64,
+    /// Bytes of what is in transmission, and its list; [`NONE`] if nothing is, or it counts here no more.
+    sending_bytes: u32,
+    sending: u8,
     /// Headers that went since a packet with payload of the same class waited.
     turn: u16,
+    waiting_bytes: u64,
+    lists: [Queue; MOST_LISTS],
+    /// Bytes that wait in each list.
+    bytes: [u64; MOST_LISTS],
 }
+
+/// No list.
+const NONE: u8 = u8::MAX;
 
 impl Default for Classes {
     fn default() -> Classes {
@@ -112,12 +117,13 @@ impl Classes {
     #[must_use]
     pub const fn new() -> Classes {
         Classes {
-            lists: [Queue::new(); MOST_LISTS],
-            packets: [0; MOST_LISTS],
-            bytes: [0; MOST_LISTS],
             waiting: 0,
-            waiting_bytes: 0,
+            sending_bytes: 0,
+            sending: NONE,
             turn: 0,
+            waiting_bytes: 0,
+            lists: [Queue::new(); MOST_LISTS],
+            bytes: [0; MOST_LISTS],
         }
     }
 
@@ -142,6 +148,20 @@ impl Classes {
         self.waiting == 0
     }
 
+    /// Packets of a list and their bytes, with what is in transmission.
+    #[inline]
+    fn count(&self, list: usize) -> (u32, u64) {
+        let (mut packets, mut bytes) = (0, 0);
+        if self.waiting > 0 {
+            (packets, bytes) = (self.lists[list].len(), self.bytes[list]);
+        }
+        if usize::from(self.sending) == list {
+            packets += 1;
+            bytes += u64::from(self.sending_bytes);
+        }
+        (packets, bytes)
+    }
+
     /// What becomes of a packet of so many bytes. One that is as short as a header of its class waits with those.
     #[must_use]
     #[inline]
@@ -154,7 +174,7 @@ impl Classes {
         if let (Some(list), Full::Trim(trim)) = (headers, limit.full) {
             if bytes <= u32::from(trim.header_bytes) {
                 let list = usize::from(list);
-                let fits = self.bytes[list] + u64::from(bytes) <= trim.room_bytes;
+                let fits = self.count(list).1 + u64::from(bytes) <= trim.room_bytes;
                 return match (fits, trim.returns) {
                     (true, _) => Room::Fits(list),
                     (false, true) => Room::Return,
@@ -163,9 +183,10 @@ impl Classes {
             }
         }
         let list = usize::from(packets);
+        let held = self.count(list);
         let with_it = match limit.count {
-            Count::Packets => u64::from(self.packets[list]) + 1,
-            Count::Bytes => self.bytes[list] + u64::from(bytes),
+            Count::Packets => u64::from(held.0) + 1,
+            Count::Bytes => held.1 + u64::from(bytes),
         };
         match (limit.room.is_none_or(|room| with_it <= room), limit.full) {
             (true, _) => Room::Fits(list),
@@ -185,19 +206,17 @@ impl Classes {
         (id, bytes): (PacketId, u32),
     ) -> bool {
         self.lists[list].push(pool, id);
-        self.packets[list] += 1;
         self.bytes[list] += u64::from(bytes);
         self.waiting += 1;
         self.waiting_bytes += u64::from(bytes);
         self.marks(lists.limit(class), list)
     }
 
-    /// As a push into an empty queue, and a [take](Classes::take) of the same packet at once.
+    /// As a push into an empty queue, and a [take](Classes::take) of the same packet at once, whose transmission [starts](Classes::send).
     #[inline]
     pub fn pass(&mut self, lists: &Lists, (class, list): (Class, usize), bytes: u32) -> bool {
         debug_assert!(self.is_empty());
-        self.packets[list] += 1;
-        self.bytes[list] += u64::from(bytes);
+        self.send(list, bytes);
         if lists.takes_turns(list) {
             self.turn = 0;
         }
@@ -208,8 +227,8 @@ impl Classes {
     #[inline]
     fn marks(&self, limit: &Limit, list: usize) -> bool {
         limit.mark_above.is_some_and(|most| match limit.count {
-            Count::Packets => u64::from(self.packets[list]) > most,
-            Count::Bytes => self.bytes[list] > most,
+            Count::Packets => u64::from(self.count(list).0) > most,
+            Count::Bytes => self.count(list).1 > most,
         })
     }
 
@@ -248,7 +267,7 @@ impl Classes {
         Some((list, self.lists[list].front()?))
     }
 
-    /// Takes the packet whose turn it is out of its list, as its transmission starts. It counts until it is [released](Classes::release).
+    /// Takes the packet whose turn it is out of its list. It counts no more, unless its transmission [starts](Classes::send).
     #[inline]
     pub fn take<T>(&mut self, lists: &Lists, list: usize, pool: &Pool<T>, bytes: u32) {
         if lists.turns[list] > 0 {
@@ -258,15 +277,22 @@ impl Classes {
             self.turn = 0;
         }
         self.lists[list].pop(pool);
+        self.bytes[list] -= u64::from(bytes);
         self.waiting -= 1;
         self.waiting_bytes -= u64::from(bytes);
     }
 
-    /// A packet that was taken counts no more.
+    /// The transmission of a packet starts that was taken out of a list. It counts there until it is [sent](Classes::sent).
     #[inline]
-    pub fn release(&mut self, list: usize, bytes: u32) {
-        self.packets[list] -= 1;
-        self.bytes[list] -= u64::from(bytes);
+    pub fn send(&mut self, list: usize, bytes: u32) {
+        debug_assert!(self.sending == NONE);
+        (self.sending, self.sending_bytes) = (list as u8, bytes);
+    }
+
+    /// Nothing is in transmission any more.
+    #[inline]
+    pub fn sent(&mut self) {
+        self.sending = NONE;
     }
 }
 
@@ -332,7 +358,6 @@ mod tests {
             let (list, id) = self.queue.next(&self.lists)?;
             let bytes = *self.pool.get(id);
             self.queue.take(&self.lists, list, &self.pool, bytes);
-            self.queue.release(list, bytes);
             self.pool.remove(id);
             Some((list, bytes))
         }
@@ -394,6 +419,7 @@ mod tests {
         let (list, id) = bench.queue.next(&bench.lists).unwrap();
         assert_eq!((list, id), (0, ids[0]));
         bench.queue.take(&bench.lists, list, &bench.pool, 100);
+        bench.queue.send(list, 100);
         assert_eq!(bench.queue.len(), 1);
         let third = bench.pool.insert(100);
         let place = (Class(0), 0);
@@ -403,7 +429,7 @@ mod tests {
                 .push(&bench.lists, place, &mut bench.pool, (third, 100))
         );
         assert_eq!(bench.come(0, 100), Room::Drop);
-        bench.queue.release(list, 100);
+        bench.queue.sent();
         assert_eq!(bench.come(0, 100), Room::Fits(0));
     }
 
@@ -422,7 +448,7 @@ mod tests {
                     let Room::Fits(list) = room else { continue };
                     let place = (Class(class), list);
                     let passes = other.queue.pass(&other.lists, place, bytes);
-                    other.queue.release(list, bytes);
+                    other.queue.sent();
                     let id = one.pool.insert(bytes);
                     let joins = one.queue.push(&one.lists, place, &mut one.pool, (id, bytes));
                     prop_assert_eq!(one.go(), Some((list, bytes)));
@@ -432,7 +458,7 @@ mod tests {
                 }
                 prop_assert_eq!(one.queue.turn, other.queue.turn);
                 prop_assert_eq!(one.queue.bytes, other.queue.bytes);
-                prop_assert_eq!(one.queue.packets, other.queue.packets);
+                prop_assert_eq!(one.queue.sending, other.queue.sending);
             }
         }
 

@@ -2,7 +2,7 @@
 //! Division by a number that stays the same.
 
 /// Divides by a number known beforehand: a multiplication is several times faster than a division.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Divisor {
     value: u64,
     /// 2^64 / `value`, rounded up.

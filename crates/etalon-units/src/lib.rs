@@ -15,5 +15,5 @@ mod time;
 pub use bytes::Bytes;
 pub use divisor::Divisor;
 pub use parse::ParseError;
-pub use rate::{Rate, Serializer};
+pub use rate::{Pace, Rate, Serializer, Transmitter};
 pub use time::{Span, Time};

@@ -40,41 +40,53 @@ impl Rate {
     }
 }
 
-/// The transmitter of a link: says when each packet's last bit leaves, and never drifts.
-///
-/// Nanoseconds do not divide most packets' transmission times (9014 bytes at 80 Gb/s take 901.4 ns), so the remainder
-/// is carried to the next packet of the same busy period: over any busy period the rate is exact to one nanosecond.
-#[derive(Clone, Debug)]
-pub struct Serializer {
+/// What bytes take at a rate, exactly.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
     rate: Rate,
     /// A byte takes `ns / per` nanoseconds, in lowest terms.
     ns: u64,
     per: Divisor,
-    free_at: Time,
-    /// What the last packet took beyond whole nanoseconds, in 1/`per` nanoseconds.
-    remainder: u64,
 }
 
-impl Serializer {
-    /// An idle transmitter of the given rate.
+impl Pace {
+    /// That of a rate.
     ///
     /// # Panics
     /// If the rate is zero.
     #[must_use]
-    pub fn new(rate: Rate) -> Serializer {
+    pub fn new(rate: Rate) -> Pace {
         assert!(rate.0 > 0, "a link's rate must be positive");
         let divisor = greatest_common_divisor(8_000_000_000, rate.0);
-        Serializer {
+        Pace {
             rate,
             ns: 8_000_000_000 / divisor,
             per: Divisor::new(rate.0 / divisor),
-            free_at: Time::ZERO,
-            remainder: 0,
         }
     }
 
+    /// The rate.
+    #[must_use]
+    pub const fn rate(&self) -> Rate {
+        self.rate
+    }
+}
+
+/// What a link is busy with: one of many that have their [`Pace`] in common.
+///
+/// Nanoseconds do not divide most packets' transmission times (9014 bytes at 80 Gb/s take 901.4 ns), so the remainder
+/// is carried to the next packet of the same busy period: over any busy period the rate is exact to one nanosecond.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Transmitter {
+    free_at: Time,
+    /// What the last packet took beyond whole nanoseconds, in parts of the pace.
+    remainder: u64,
+}
+
+impl Transmitter {
     /// When the transmitter is done with all that it was given.
     #[must_use]
+    #[inline]
     pub const fn free_at(&self) -> Time {
         self.free_at
     }
@@ -86,24 +98,63 @@ impl Serializer {
         }
     }
 
+    /// Transmits `bytes` after all earlier packets and not before `now`; returns when the last bit leaves.
+    #[inline(always)] // with every packet on every link
+    pub fn transmit(&mut self, pace: &Pace, now: Time, bytes: u32) -> Time {
+        if now > self.free_at {
+            self.free_at = now;
+            self.remainder = 0;
+        }
+        let parts = u64::from(bytes) * pace.ns + self.remainder;
+        let whole = pace.per.divide(parts);
+        self.remainder = parts - whole * pace.per.value();
+        self.free_at.0 += whole;
+        self.free_at
+    }
+}
+
+/// The transmitter of a link with its own pace: says when each packet's last bit leaves, and never drifts.
+#[derive(Clone, Debug)]
+pub struct Serializer {
+    pace: Pace,
+    transmitter: Transmitter,
+}
+
+impl Serializer {
+    /// An idle transmitter of the given rate.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    #[must_use]
+    pub fn new(rate: Rate) -> Serializer {
+        Serializer {
+            pace: Pace::new(rate),
+            transmitter: Transmitter::default(),
+        }
+    }
+
+    /// When the transmitter is done with all that it was given.
+    #[must_use]
+    #[inline]
+    pub const fn free_at(&self) -> Time {
+        self.transmitter.free_at()
+    }
+
+    /// Transmits nothing more before `time`.
+    pub fn rest_until(&mut self, time: Time) {
+        self.transmitter.rest_until(time);
+    }
+
     /// The rate of the link.
     #[must_use]
     pub const fn rate(&self) -> Rate {
-        self.rate
+        self.pace.rate()
     }
 
     /// Transmits `bytes` after all earlier packets and not before `now`; returns when the last bit leaves.
     #[inline(always)] // with every packet on every link
     pub fn transmit(&mut self, now: Time, bytes: u32) -> Time {
-        if now > self.free_at {
-            self.free_at = now;
-            self.remainder = 0;
-        }
-        let parts = u64::from(bytes) * self.ns + self.remainder;
-        let whole = self.per.divide(parts);
-        self.remainder = parts - whole * self.per.value();
-        self.free_at.0 += whole;
-        self.free_at
+        self.transmitter.transmit(&self.pace, now, bytes)
     }
 }
 

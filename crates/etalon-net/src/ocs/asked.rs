@@ -141,7 +141,6 @@ impl<H: Copy> Circuits<H> {
         while let Some((list, id)) = waiting.next(&self.rules[0]) {
             let bytes = self.pool.get(id).packet.bytes;
             waiting.take(&self.rules[0], list, &self.pool, bytes);
-            waiting.release(list, bytes);
             found.push((list, id));
         }
         found

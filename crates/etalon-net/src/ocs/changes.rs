@@ -8,7 +8,7 @@ use core::cmp::Reverse;
 use etalon_route::Ways;
 use etalon_scenario::{Part, Slice, Slices};
 use etalon_switch::{DropReason, Event, Pair, Probe, Sink};
-use etalon_units::{Serializer, Time};
+use etalon_units::{Time, Transmitter};
 
 use super::Circuits;
 use super::asked::{Rewirings, plane_of};
@@ -331,14 +331,13 @@ impl<H: Copy> Circuits<H> {
         if let Some(sending) = &mut port.sending {
             sending.lost = Some(reason);
         } else {
-            port.link = Serializer::new(port.link.rate());
+            port.link = Transmitter::default();
         }
         let rules = self.kinds[number as usize].rules();
         while let Some((list, id)) = self.ports[number as usize].waiting.next(&self.rules[rules]) {
             let bytes = self.pool.get(id).packet.bytes;
             let waiting = &mut self.ports[number as usize].waiting;
             waiting.take(&self.rules[rules], list, &self.pool, bytes);
-            waiting.release(list, bytes);
             let len = waiting.len();
             self.lose(now, id, queue, len, reason, sink, probe);
         }

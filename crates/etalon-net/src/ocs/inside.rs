@@ -4,7 +4,7 @@
 use etalon_queues::{Classes, PacketId};
 use etalon_scenario::{Class, HostId};
 use etalon_switch::{DropReason, Packet, Pair, QueueId, Transmission};
-use etalon_units::{Serializer, Span, Time};
+use etalon_units::{Pace, Span, Time, Transmitter};
 
 /// No slice yet.
 pub(super) const NO_SLICE: u32 = u32::MAX;
@@ -80,20 +80,29 @@ impl Kind {
     }
 }
 
-/// A queue with a link behind it.
-#[derive(Debug)]
-pub(super) struct Port {
-    pub(super) queue: QueueId,
-    pub(super) link: Serializer,
+/// What many links have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wire {
+    pub(super) pace: Pace,
     /// The delay behind the link.
     pub(super) delay: Span,
+}
+
+/// A queue with a link behind it. What each packet looks at comes first, in one line of a cache.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(super) struct Port {
+    pub(super) link: Transmitter,
+    pub(super) queue: QueueId,
     /// Whose packets come out first of those that come out at one instant: those of the least.
     pub(super) rank: u32,
+    /// What it transmits; or has transmitted, until somebody [looks](super::Circuits::is_busy).
+    pub(super) sending: Option<Sending>,
+    /// The number of its link's wire.
+    pub(super) wire: u8,
     /// How many things that it needs have failed.
     pub(super) down: u8,
     pub(super) waiting: Classes,
-    /// What it transmits; or has transmitted, until somebody [looks](super::Circuits::is_busy).
-    pub(super) sending: Option<Sending>,
     /// Bytes that were transmitted, or are: where telemetry is wanted.
     pub(super) sent: u64,
     /// When it asked last to be served, for what its circuit's far end is busy with.
@@ -104,9 +113,6 @@ pub(super) struct Port {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sending {
     pub(super) id: PacketId,
-    pub(super) bytes: u32,
-    /// The list of the port that it is from; none if it is from elsewhere.
-    pub(super) list: Option<u8>,
     /// Why it will not arrive.
     pub(super) lost: Option<DropReason>,
     /// It goes onto its wire, or is lost, when its transmission ends. If not, it is on its way already.
@@ -115,15 +121,15 @@ pub(super) struct Sending {
 
 impl Port {
     /// A port that is idle.
-    pub(super) fn new(queue: QueueId, link: Serializer, delay: Span) -> Port {
+    pub(super) fn new(queue: QueueId, wire: u8) -> Port {
         Port {
+            link: Transmitter::default(),
             queue,
-            link,
-            delay,
             rank: 0,
+            sending: None,
+            wire,
             down: 0,
             waiting: Classes::new(),
-            sending: None,
             sent: 0,
             asked: Time::ZERO,
         }
@@ -131,12 +137,12 @@ impl Port {
 
     /// What telemetry says of a packet whose transmission is about to start, and that leaves so many bytes in its queue.
     #[inline]
-    pub(super) const fn transmission(&self, queue: u64) -> Transmission {
+    pub(super) const fn transmission(&self, wire: &Wire, queue: u64) -> Transmission {
         Transmission {
             port: self.queue,
             queue,
             sent: self.sent,
-            rate: self.link.rate(),
+            rate: wire.pace.rate(),
         }
     }
 }

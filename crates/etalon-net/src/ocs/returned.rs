@@ -174,7 +174,6 @@ impl<H: Copy> Circuits<H> {
             let bytes = self.pool.get(id).packet.bytes;
             let waiting = self.voqs.get_mut(number);
             waiting.take(&self.rules[0], list, &self.pool, bytes);
-            waiting.release(list, bytes);
             self.send_back(now, place, id, DropReason::Dark, sink, probe);
         }
     }

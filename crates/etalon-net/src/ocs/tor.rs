@@ -146,9 +146,7 @@ impl<H: Copy> Circuits<H> {
         if sending.later || !is_done {
             return true;
         }
-        if let Some(list) = sending.list {
-            port.waiting.release(list.into(), sending.bytes);
-        }
+        port.waiting.sent();
         port.sending = None;
         false
     }
@@ -195,12 +193,13 @@ impl<H: Copy> Circuits<H> {
         tell::joined(now, (pair, queue), (1, bytes), is_marked, probe);
         probe.on(now, dequeued(pair, queue, (0, bytes)));
         let port = &mut self.ports[number as usize];
-        sink.dequeued(now, handle, port.transmission(left));
+        let wire = &self.wires[usize::from(port.wire)];
+        sink.dequeued(now, handle, port.transmission(wire, left));
         if S::STAMPS {
             port.sent += u64::from(bytes);
         }
-        let end = port.link.transmit(now, bytes);
-        self.start(now, end, (number, Some(list as u8)), id, over);
+        let end = port.link.transmit(&wire.pace, now, bytes);
+        self.start(now, end, number, id, over);
         true
     }
 
@@ -400,8 +399,9 @@ impl<H: Copy> Circuits<H> {
         if circuit.last == Time::MAX {
             return true;
         }
-        let link = &self.ports[number as usize].link;
-        link.clone().transmit(now, bytes) <= circuit.last
+        let port = &self.ports[number as usize];
+        let (mut link, wire) = (port.link, &self.wires[usize::from(port.wire)]);
+        link.transmit(&wire.pace, now, bytes) <= circuit.last
     }
 
     /// Whether the far end of a port's circuit is busy with what came late, until when the port waits. It asks once to be served then.
@@ -432,25 +432,23 @@ impl<H: Copy> Circuits<H> {
         inside.last = queue;
         waiting.take(&lists[rules], list, pool, bytes);
         let is_own = matches!(place, Place::Port(_));
-        if !is_own {
-            waiting.release(list, bytes); // it counts here no more
+        if is_own {
+            waiting.send(list, bytes);
         }
         let (len, left) = (waiting.len(), waiting.bytes());
         probe.on(now, dequeued(pair, queue, (len, bytes)));
         let port = &mut self.ports[number as usize];
-        sink.dequeued(now, handle, port.transmission(left));
-        let end = match place {
+        let wire = &self.wires[usize::from(port.wire)];
+        sink.dequeued(now, handle, port.transmission(wire, left));
+        let mut end = port.link.transmit(&wire.pace, now, bytes);
+        if let (Place::Voq(number, ..), true) = (place, self.config.asked.is_some()) {
             // Circuits that are asked for may be parallel; they are one link then, which keeps packets in order.
-            Place::Voq(number, ..) if self.config.asked.is_some() => {
-                self.voqs.in_order(number, port.link.transmit(now, bytes))
-            }
-            _ => port.link.transmit(now, bytes),
-        };
+            end = self.voqs.in_order(number, end);
+        }
         if S::STAMPS {
             port.sent += u64::from(bytes);
         }
-        let own = is_own.then_some(list as u8);
-        self.start(now, end, (number, own), id, over);
+        self.start(now, end, number, id, over);
         let port = &self.ports[number as usize];
         if self.tells && !is_own {
             let scheduled = Event::Scheduled {
@@ -472,19 +470,18 @@ impl<H: Copy> Circuits<H> {
         }
     }
 
-    /// The transmission of a packet starts, which counts in a list of its port's queue, or in none, and ends at `end`.
+    /// The transmission of a packet starts, which ends at `end`.
     #[inline]
     fn start(
         &mut self,
         now: Time,
         end: Time,
-        (number, list): (u32, Option<u8>),
+        number: u32,
         id: PacketId,
         over: Option<(Circuit, usize)>,
     ) {
         let inside = self.pool.get_mut(id);
         inside.over = number;
-        let bytes = inside.packet.bytes;
         let mut lost = None;
         if let Some((circuit, far)) = over {
             inside.to = circuit.peer;
@@ -499,17 +496,12 @@ impl<H: Copy> Circuits<H> {
         }
         let later = lost.is_some() || self.can_fail;
         let port = &mut self.ports[number as usize];
-        port.sending = Some(Sending {
-            id,
-            bytes,
-            list,
-            lost,
-            later,
-        });
+        port.sending = Some(Sending { id, lost, later });
         if later {
             self.calendar.push(end, number);
         } else {
-            self.coming.push_ranked(end + port.delay, port.rank, id);
+            let delay = self.wires[usize::from(port.wire)].delay;
+            self.coming.push_ranked(end + delay, port.rank, id);
         }
     }
 
@@ -526,13 +518,12 @@ impl<H: Copy> Circuits<H> {
         let Some(sending) = port.sending.take() else {
             return;
         };
-        if let Some(list) = sending.list {
-            port.waiting.release(list.into(), sending.bytes);
-        }
+        port.waiting.sent();
         if !sending.later {
             return self.serve(now, number, sink, probe);
         }
-        let (arrives, rank) = (now + port.delay, port.rank);
+        let arrives = now + self.wires[usize::from(port.wire)].delay;
+        let rank = port.rank;
         let (queue, len) = (port.queue, port.waiting.len());
         let kind = self.kinds[number as usize];
         let mut lost = sending.lost;
