@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use etalon_queues::{Calendar, Lists};
-use etalon_route::Ways;
+use etalon_route::{Rest, Ways};
 use etalon_scenario::{
     Class, Count, Full, Hosts, Layer, Limit, Ocs, Part, Plane, QueueId, Scenario, Slice, Slices,
 };
@@ -462,6 +462,7 @@ impl<H: Copy> Network<H> for Circuits<H> {
             over: 0,
             to: src.rack(),
             label: arrival.label,
+            rest: Rest::NONE,
             last: QueueId::default(),
             class: arrival.class,
             hops: 0,

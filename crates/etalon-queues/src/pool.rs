@@ -96,6 +96,13 @@ impl<T: Copy> Pool<T> {
     }
 }
 
+impl<T> Pool<T> {
+    /// All places, also those of no packet.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.slots.iter_mut().map(|slot| &mut slot.entry)
+    }
+}
+
 /// A first-in first-out queue of packets of the pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {

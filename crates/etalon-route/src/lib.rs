@@ -38,4 +38,4 @@ pub use rng::Rng;
 pub use rotor::{opera, rotor};
 pub use routing::ucmp_label;
 pub use slices::{MOST_RACKS, NONE, Slices};
-pub use ways::{At, Next, Ways};
+pub use ways::{At, Next, Rest, Ways};

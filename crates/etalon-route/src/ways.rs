@@ -45,10 +45,41 @@ pub enum Next {
     Nowhere,
 }
 
+/// The uplinks of a packet's hops after the next one, of as many as are certain: nobody looks for these again, unless ways are chosen anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest(u64);
+
+impl Rest {
+    /// None is certain.
+    pub const NONE: Rest = Rest(u64::MAX);
+    /// What stands behind the last.
+    pub(crate) const END: u8 = u8::MAX;
+
+    /// Of these uplinks the first eight, up to [`Rest::END`].
+    #[inline]
+    pub(crate) fn of(uplinks: &[u8]) -> Rest {
+        let first = uplinks.iter().take(8).rev();
+        Rest(first.fold(u64::MAX, |rest, &uplink| rest << 8 | u64::from(uplink)))
+    }
+
+    /// Takes the first.
+    #[inline]
+    pub fn take(&mut self) -> Option<u8> {
+        let first = self.0 as u8;
+        self.0 = self.0 >> 8 | 0xff << 56;
+        (first != Rest::END).then_some(first)
+    }
+}
+
 /// How packets of one class find their way.
 pub(crate) trait Router: Debug + Send + Sync {
     /// What becomes of a packet that is not at its destination.
     fn next(&self, at: &At) -> Next;
+
+    /// The same, and what is certain of its way from there.
+    fn way(&self, at: &At) -> (Next, Rest) {
+        (self.next(at), Rest::NONE)
+    }
 
     /// The first (slice, here, destination) without a way.
     fn stranded(&self) -> Option<(usize, usize, usize)>;
@@ -95,14 +126,20 @@ impl Ways {
 
     /// What becomes of a packet.
     #[must_use]
-    #[inline]
     pub fn next(&self, at: &At) -> Next {
+        self.way(at).0
+    }
+
+    /// What becomes of a packet, and what is certain of its way from there.
+    #[must_use]
+    #[inline]
+    pub fn way(&self, at: &At) -> (Next, Rest) {
         if at.here == at.destination {
-            return Next::Deliver;
+            return (Next::Deliver, Rest::NONE);
         }
         match self.classes.get(at.class.index()) {
-            Some(router) => router.next(at),
-            None => Next::Nowhere,
+            Some(router) => router.way(at),
+            None => (Next::Nowhere, Rest::NONE),
         }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ways lead where they should: packets are sent over random networks by the tables' word, without queues, one circuit after the other.
 
-use etalon_route::{At, Next, Rng, RouteError, Slices as Drawn, Ways, opera, regular, rotor};
+use etalon_route::{At, Next, Rest, Rng, RouteError, Slices as Drawn, Ways, opera, regular, rotor};
 use etalon_scenario::{
     CircuitSwitch, Class, ClassOf, Configuration, Count, Earliest, Entry, Full, Late, Limit,
     Matching, Ocs, Part, Paths, Plane, Routing, Schedule, Slices, Tdns, Ucmp,
@@ -95,6 +95,7 @@ fn way(
     most: usize,
 ) -> Option<Vec<(usize, u16, u8)>> {
     let (mut slot, mut here, mut taken) = (entered, source, Vec::new());
+    let mut rest = Rest::NONE;
     loop {
         let at = At {
             entered: entered as u32,
@@ -107,7 +108,12 @@ fn way(
             label,
         };
         let peer = |slot: usize, uplink: usize| slices.peer(slot % slices.len(), here, uplink);
-        let uplink = match ways.next(&at) {
+        let (next, certain) = ways.way(&at);
+        if let Some(uplink) = rest.take().filter(|_| at.here != at.destination) {
+            assert_eq!(next, Next::Now(uplink));
+        }
+        rest = certain;
+        let uplink = match next {
             Next::Deliver => return Some(taken),
             Next::Nowhere => return None,
             Next::Now(uplink) => uplink,

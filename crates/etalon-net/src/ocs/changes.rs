@@ -5,7 +5,7 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use etalon_route::Ways;
+use etalon_route::{Rest, Ways};
 use etalon_scenario::{Part, Slice, Slices};
 use etalon_switch::{DropReason, Event, Pair, Probe, Sink};
 use etalon_units::{Time, Transmitter};
@@ -375,6 +375,9 @@ impl<H: Copy> Circuits<H> {
         let is_chosen = ways.is_ok();
         if let Ok(ways) = ways {
             self.ways = ways;
+            self.pool
+                .all_mut()
+                .for_each(|inside| inside.rest = Rest::NONE);
         }
         is_chosen
     }

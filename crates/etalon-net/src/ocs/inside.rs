@@ -2,6 +2,7 @@
 //! A packet in a network of circuits, and the ports that it passes.
 
 use etalon_queues::{Classes, PacketId};
+use etalon_route::Rest;
 use etalon_scenario::{Class, HostId};
 use etalon_switch::{DropReason, Packet, Pair, QueueId, Transmission};
 use etalon_units::{Pace, Span, Time, Transmitter};
@@ -21,6 +22,8 @@ pub(super) struct Inside<H> {
     /// The node that it reaches next.
     pub(super) to: u16,
     pub(super) label: u16,
+    /// The uplinks that it takes from its next node on, if they are certain.
+    pub(super) rest: Rest,
     /// The queue that it left last.
     pub(super) last: QueueId,
     pub(super) class: Class,

@@ -2,6 +2,7 @@
 //! What becomes of packets that do not go on: cut to their headers, sent back, lost, or at their hosts.
 
 use etalon_queues::{PacketId, Room};
+use etalon_route::Rest;
 use etalon_scenario::{Full, Trim};
 use etalon_switch::{Departure, DropReason, Event, Plane, Probe, QueueId, Sink, tell};
 use etalon_units::Time;
@@ -122,6 +123,7 @@ impl<H: Copy> Circuits<H> {
         inside.returns = Some(why);
         inside.hops = 0;
         inside.slice = NO_SLICE;
+        inside.rest = Rest::NONE;
         let (pair, bytes) = (inside.pair(), inside.packet.bytes);
         let returned = Event::Returned { pair, queue, bytes };
         probe.on(now, returned);

@@ -37,6 +37,12 @@ impl<H: Copy> Circuits<H> {
     pub(super) fn way(&mut self, node: u16, id: PacketId) -> Next {
         let present = self.slice;
         let inside = self.pool.get_mut(id);
+        if node == inside.ends().1.rack() {
+            return Next::Deliver;
+        }
+        if let Some(uplink) = inside.rest.take() {
+            return Next::Now(uplink);
+        }
         if inside.slice == NO_SLICE {
             inside.slice = present;
         }
@@ -51,7 +57,9 @@ impl<H: Copy> Circuits<H> {
             class: inside.class,
             label: inside.label,
         };
-        self.ways.next(&at)
+        let (next, rest) = self.ways.way(&at);
+        inside.rest = rest;
+        next
     }
 
     /// A packet is at a node.

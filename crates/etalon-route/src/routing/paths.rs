@@ -10,10 +10,10 @@ use etalon_scenario::Paths;
 use super::{MOST_BYTES, fits};
 use crate::RouteError;
 use crate::graph::Graph;
-use crate::ways::{At, Next, Router};
+use crate::ways::{At, Next, Rest, Router};
 
 /// What ends a path that is shorter than others of its pair.
-const END: u8 = u8::MAX;
+const END: u8 = Rest::END;
 /// What stands for no way.
 const FAR: u8 = u8::MAX;
 /// Hops of a path at most.
@@ -87,21 +87,27 @@ impl PathTable {
 
 impl Router for PathTable {
     fn next(&self, at: &At) -> Next {
+        self.way(at).0
+    }
+
+    fn way(&self, at: &At) -> (Next, Rest) {
+        let nowhere = (Next::Nowhere, Rest::NONE);
         let pair = (at.entered as usize * self.racks + usize::from(at.source)) * self.racks
             + usize::from(at.destination);
         let first = self.first[pair] as usize;
         let (Some(&count), Some(&length)) = (self.paths.get(first), self.paths.get(first + 1))
         else {
-            return Next::Nowhere;
+            return nowhere;
         };
         if count == 0 || at.hops >= length {
-            return Next::Nowhere;
+            return nowhere;
         }
         let path = at.label % u16::from(count);
-        let place = first + 2 + usize::from(path) * usize::from(length) + usize::from(at.hops);
-        match self.paths[place] {
-            END => Next::Nowhere, // it has been led astray
-            uplink => Next::Now(uplink),
+        let end = first + 2 + (usize::from(path) + 1) * usize::from(length);
+        let left = &self.paths[end - usize::from(length - at.hops)..end];
+        match left[0] {
+            END => nowhere, // it has been led astray
+            uplink => (Next::Now(uplink), Rest::of(&left[1..])),
         }
     }
 
