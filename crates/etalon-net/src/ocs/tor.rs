@@ -9,7 +9,7 @@ use etalon_units::Time;
 
 use super::Circuits;
 use super::changes::Change;
-use super::inside::{Circuit, Kind, NO_SLICE, NOBODY, Pool, Sending};
+use super::inside::{Kind, NO_SLICE, NOBODY, Pool, Sending};
 
 /// A queue: of a port, or of what waits at a node for a circuit to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,9 @@ pub(super) enum Place {
     /// By the number of the queue, at this node, for this next one.
     Voq(u32, u16, u16),
 }
+
+/// The circuits that a packet leaves by, by place: of its node's uplink, and of the same uplink at the far end. None if it leaves by no uplink.
+type Over = Option<(usize, usize)>;
 
 /// A packet of so many bytes left a queue, which then holds `len`.
 #[inline]
@@ -138,7 +141,10 @@ impl<H: Copy> Circuits<H> {
             return;
         }
         if self.join(now, Place::Port(number), kind.rules(), id, sink, probe) {
-            self.serve(now, number, sink, probe);
+            match is_busy {
+                true => self.look_when_free(number),
+                false => self.serve(now, number, sink, probe),
+            }
         }
     }
 
@@ -179,15 +185,15 @@ impl<H: Copy> Circuits<H> {
         };
         let mut over = None;
         if let Kind::Up { node, uplink } = kind {
-            let circuit = self.circuits[self.circuit(node, uplink)];
-            if circuit.peer == NOBODY || self.is_waited_for(node, circuit.peer) {
+            let place = self.circuit(node, uplink);
+            let peer = self.circuits[place].peer;
+            if peer == NOBODY || self.is_waited_for(node, peer) {
                 return false;
             }
-            let far = self.circuit(circuit.peer, uplink);
-            if !self.may_send(now, number, (&circuit, far), bytes) {
+            over = Some((place, self.circuit(peer, uplink)));
+            if !self.may_send(now, number, over, bytes) {
                 return false;
             }
-            over = Some((circuit, far));
         }
         let lists = &self.rules[kind.rules()];
         let port = &mut self.ports[number as usize];
@@ -213,12 +219,12 @@ impl<H: Copy> Circuits<H> {
 
     /// Whether packets wait at a node for a circuit to a next one.
     #[inline]
-    fn is_waited_for(&mut self, node: u16, next: u16) -> bool {
+    fn is_waited_for(&self, node: u16, next: u16) -> bool {
         if self.voqs.are_none() {
             return false;
         }
         let voq = self.voqs.find(node, next);
-        voq.is_some_and(|voq| !self.voqs.get_mut(voq).is_empty())
+        voq.is_some_and(|voq| !self.voqs.get(voq).is_empty())
     }
 
     /// A packet waits at a node for a circuit to the next.
@@ -369,18 +375,18 @@ impl<H: Copy> Circuits<H> {
             }
             return;
         };
-        let circuit = self.circuits[self.circuit(node, uplink)];
-        if circuit.peer == NOBODY {
+        let circuit = self.circuit(node, uplink);
+        let peer = self.circuits[circuit].peer;
+        if peer == NOBODY {
             return;
         }
-        let Some((place, next)) = self.next_over(number, node, circuit.peer) else {
+        let Some((place, next)) = self.next_over(number, node, peer) else {
             return;
         };
-        let far = self.circuit(circuit.peer, uplink);
+        let over = Some((circuit, self.circuit(peer, uplink)));
         let bytes = self.pool.get(next.1).packet.bytes;
-        if self.may_send(now, number, (&circuit, far), bytes) {
-            let from = (place, Some((circuit, far)));
-            self.transmit(now, number, from, next, sink, probe);
+        if self.may_send(now, number, over, bytes) {
+            self.transmit(now, number, (place, over), next, sink, probe);
         }
     }
 
@@ -392,24 +398,22 @@ impl<H: Copy> Circuits<H> {
         }
     }
 
-    /// Whether a port may send a packet of so many bytes over its circuit now, at whose far end is `far`.
+    /// Whether a port may send a packet of so many bytes now.
     #[inline]
-    fn may_send(
-        &mut self,
-        now: Time,
-        number: u32,
-        (circuit, far): (&Circuit, usize),
-        bytes: u32,
-    ) -> bool {
+    fn may_send(&mut self, now: Time, number: u32, over: Over, bytes: u32) -> bool {
+        let Some((circuit, far)) = over else {
+            return true;
+        };
+        let last = self.circuits[circuit].last;
         if self.config.late == Late::Completes && self.is_awaited(now, number, far) {
             return false;
         }
-        if circuit.last == Time::MAX {
+        if last == Time::MAX {
             return true;
         }
         let port = &self.ports[number as usize];
         let (mut link, wire) = (port.link, &self.wires[usize::from(port.wire)]);
-        link.transmit(&wire.pace, now, bytes) <= circuit.last
+        link.transmit(&wire.pace, now, bytes) <= last
     }
 
     /// Whether the far end of a port's circuit is busy with what came late, until when the port waits. It asks once to be served then.
@@ -428,7 +432,7 @@ impl<H: Copy> Circuits<H> {
         &mut self,
         now: Time,
         number: u32,
-        (place, over): (Place, Option<(Circuit, usize)>),
+        (place, over): (Place, Over),
         (list, id): (usize, PacketId),
         sink: &mut S,
         probe: &mut P,
@@ -468,30 +472,23 @@ impl<H: Copy> Circuits<H> {
             probe.on(now, scheduled);
         }
         let more = !port.waiting.is_empty();
-        let peer = over.map_or(NOBODY, |(circuit, _)| circuit.peer);
-        if let Kind::Up { node, .. } = self.kinds[number as usize] {
-            if more || self.is_waited_for(node, peer) {
-                self.look_when_free(number);
-            }
-        } else if more {
+        let waits = |(circuit, _): (usize, usize)| {
+            let node = circuit / self.config.uplinks.len();
+            self.is_waited_for(node as u16, self.circuits[circuit].peer)
+        };
+        if more || !self.voqs.are_none() && over.is_some_and(waits) {
             self.look_when_free(number);
         }
     }
 
     /// The transmission of a packet starts, which ends at `end`.
     #[inline]
-    fn start(
-        &mut self,
-        now: Time,
-        end: Time,
-        number: u32,
-        id: PacketId,
-        over: Option<(Circuit, usize)>,
-    ) {
+    fn start(&mut self, now: Time, end: Time, number: u32, id: PacketId, over: Over) {
         let inside = self.pool.get_mut(id);
         inside.over = number;
         let mut lost = None;
         if let Some((circuit, far)) = over {
+            let circuit = &self.circuits[circuit];
             inside.to = circuit.peer;
             let is_cut = match self.config.late {
                 Late::Lost => end > circuit.until,

@@ -82,6 +82,11 @@ impl Voqs {
     }
 
     #[inline]
+    pub(super) fn get(&self, number: u32) -> &Classes {
+        &self.queues[number as usize]
+    }
+
+    #[inline]
     pub(super) fn get_mut(&mut self, number: u32) -> &mut Classes {
         &mut self.queues[number as usize]
     }
