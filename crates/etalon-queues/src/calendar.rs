@@ -53,7 +53,6 @@ pub struct Calendar {
     shift: u32,
     /// With its rank.
     first: (Time, u32, u32),
-    len: usize,
 }
 
 impl Calendar {
@@ -67,7 +66,6 @@ impl Calendar {
             used_words: 0,
             shift: day.next_power_of_two().trailing_zeros(),
             first: (Time::MAX, NONE, NONE),
-            len: 0,
         }
     }
 
@@ -136,7 +134,6 @@ impl Calendar {
         }
         self.entries[port as usize] = Entry { time, rank, next };
         self.first = self.first.min((time, rank, port));
-        self.len += 1;
     }
 
     /// The port after which one belongs in its day, if that is not at the end; the last one if it belongs first.
@@ -158,9 +155,32 @@ impl Calendar {
         if port == NONE {
             return None;
         }
-        self.unlink(port);
+        let (day, next) = (self.day(time), self.entries[port as usize].next);
+        self.entries[port as usize].time = Time::MAX;
+        if next == port {
+            self.clear(day);
+        } else {
+            // It is the first of its day, which the last one knows.
+            let last = self.days[day];
+            self.entries[last as usize].next = next;
+            let (after, rank) = self.entries[next as usize].order();
+            if after.0 >> self.shift == time.0 >> self.shift {
+                self.first = (after, rank, next);
+                return Some(port);
+            }
+        }
         self.find_first(time);
         Some(port)
+    }
+
+    /// Nothing is left of a day.
+    #[inline]
+    fn clear(&mut self, day: usize) {
+        self.days[day] = NONE;
+        self.used[day / 64] &= !(1 << (day % 64));
+        if self.used[day / 64] == 0 {
+            self.used_words &= !(1 << (day / 64));
+        }
     }
 
     /// A port gives up what it transmits, if it does.
@@ -175,19 +195,12 @@ impl Calendar {
         }
     }
 
-    #[inline]
     fn unlink(&mut self, port: u32) {
         let Entry { time, next, .. } = self.entries[port as usize];
         let day = self.day(time);
         self.entries[port as usize].time = Time::MAX;
-        self.len -= 1;
         if next == port {
-            self.days[day] = NONE;
-            self.used[day / 64] &= !(1 << (day % 64));
-            if self.used[day / 64] == 0 {
-                self.used_words &= !(1 << (day / 64));
-            }
-            return;
+            return self.clear(day);
         }
         let mut before = self.days[day];
         let is_last = before == port;
@@ -204,7 +217,7 @@ impl Calendar {
     #[inline]
     fn find_first(&mut self, since: Time) {
         self.first = (Time::MAX, NONE, NONE);
-        if self.len == 0 {
+        if self.used_words == 0 {
             return;
         }
         let first = self.first_of(self.next_day(self.day(since)));
