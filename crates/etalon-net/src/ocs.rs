@@ -27,7 +27,8 @@ use core::fmt::Debug;
 use etalon_queues::{Calendar, Lists};
 use etalon_route::{Rest, Ways};
 use etalon_scenario::{
-    Class, Count, Full, Hosts, Layer, Limit, Ocs, Part, Plane, QueueId, Scenario, Slice, Slices,
+    Class, Count, Full, Hosts, Late, Layer, Limit, Ocs, Part, Plane, QueueId, Scenario, Slice,
+    Slices,
 };
 use etalon_schedule::CrossConnected;
 use etalon_switch::{Arrival, ConfigError, Departure, Packet, Probe, Sink};
@@ -98,6 +99,8 @@ pub struct Circuits<H> {
     done_below: u32,
     /// Any transmission may be cut.
     can_fail: bool,
+    /// A circuit that is there may be one that nothing is to be sent over now: late packets complete, or there are guard bands.
+    looks_ahead: bool,
     pool: Pool<H>,
     around: Around<H>,
     coin: ChaCha8Rng,
@@ -225,6 +228,7 @@ impl<H: Copy> Circuits<H> {
             coming: Calendar::new(0, Span::ZERO),
             done_below: u32::MAX,
             can_fail: !config.failures.is_empty() || config.asked.is_some(),
+            looks_ahead: config.late == Late::Completes || config.guard > Span::ZERO,
             pool: Pool::new(),
             around: Around::new(config.ack_bypass),
             coin,

@@ -24,6 +24,38 @@ struct Of {
     limit: Limit,
     headers: Option<u8>,
     packets: u8,
+    /// What is so short waits with headers; zero where nothing does.
+    header_bytes: u32,
+    /// What is no longer than this fits into an empty list of headers, or of packets.
+    most_alone: [u64; 2],
+    /// What is longer is marked in an empty list.
+    marks_alone: u64,
+}
+
+impl Of {
+    fn new(limit: Limit, headers: Option<u8>, packets: u8) -> Of {
+        let (header_bytes, header_room) = match limit.full {
+            Full::Trim(trim) => (trim.header_bytes.into(), trim.room_bytes),
+            Full::Drop | Full::Return => (0, 0),
+        };
+        let (room, marks) = (
+            limit.room.unwrap_or(u64::MAX),
+            limit.mark_above.unwrap_or(u64::MAX),
+        );
+        let of_one = |packets: u64| if packets > 0 { u64::MAX } else { 0 };
+        let (alone, marks_alone) = match limit.count {
+            Count::Packets => (of_one(room), of_one(marks)),
+            Count::Bytes => (room, marks),
+        };
+        Of {
+            limit,
+            headers,
+            packets,
+            header_bytes,
+            most_alone: [header_room, alone],
+            marks_alone,
+        }
+    }
 }
 
 /// What becomes of a packet that comes.
@@ -53,11 +85,7 @@ impl Lists {
                 }
                 Full::Drop | Full::Return => None,
             };
-            classes.push(Of {
-                limit,
-                headers,
-                packets: next,
-            });
+            classes.push(Of::new(limit, headers, next));
             next += 1;
         }
         Lists { classes, turns }
@@ -66,6 +94,19 @@ impl Lists {
     #[inline]
     fn of(&self, class: Class) -> &Of {
         &self.classes[class.index().min(self.classes.len() - 1)]
+    }
+
+    /// The list that a packet of so many bytes joins that finds an empty queue, in which it fits, and whether it is marked there.
+    #[must_use]
+    #[inline]
+    pub fn alone(&self, class: Class, bytes: u32) -> Option<(usize, bool)> {
+        let of = self.of(class);
+        let (list, most) = match of.headers {
+            Some(headers) if bytes <= of.header_bytes => (headers, of.most_alone[0]),
+            _ => (of.packets, of.most_alone[1]),
+        };
+        let bytes = u64::from(bytes);
+        (bytes <= most).then_some((list.into(), bytes > of.marks_alone))
     }
 
     /// Whether a list is one of the two of a class that trims.
@@ -170,6 +211,7 @@ impl Classes {
             limit,
             headers,
             packets,
+            ..
         } = *lists.of(class);
         if let (Some(list), Full::Trim(trim)) = (headers, limit.full) {
             if bytes <= u32::from(trim.header_bytes) {
@@ -214,13 +256,12 @@ impl Classes {
 
     /// As a push into an empty queue, and a [take](Classes::take) of the same packet at once, whose transmission [starts](Classes::send).
     #[inline]
-    pub fn pass(&mut self, lists: &Lists, (class, list): (Class, usize), bytes: u32) -> bool {
+    pub fn pass(&mut self, lists: &Lists, list: usize, bytes: u32) {
         debug_assert!(self.is_empty());
         self.send(list, bytes);
         if lists.takes_turns(list) {
             self.turn = 0;
         }
-        self.marks(lists.limit(class), list)
     }
 
     /// Whether a packet of a class is to be marked that has just joined a list.
@@ -437,17 +478,29 @@ mod tests {
         #[test]
         fn to_pass_an_empty_queue_is_to_join_and_to_go(
             steps in prop::collection::vec((0u8..2, 1u32..2000, 0u8..4), 1..200),
+            (count, room, mark_above) in prop_oneof![
+                Just((Count::Packets, Some(3), Some(2))),
+                Just((Count::Packets, None, Some(0))),
+                Just((Count::Bytes, Some(1500), Some(700))),
+                Just((Count::Bytes, Some(1500), None)),
+            ],
         ) {
-            let limits = || [limit(3, trims(2)), limit(3, Full::Drop)];
+            let limit = |full| Limit { count, room, mark_above, full };
+            let limits = || [limit(trims(2)), limit(Full::Drop)];
             let (mut one, mut other) = (Bench::new(limits()), Bench::new(limits()));
             for (class, bytes, what) in steps {
                 if what == 0 {
                     prop_assert_eq!(one.go(), other.go());
                 } else if one.queue.is_empty() {
                     let room = other.queue.room(&other.lists, Class(class), bytes);
-                    let Room::Fits(list) = room else { continue };
+                    let alone = other.lists.alone(Class(class), bytes);
+                    let Some((list, passes)) = alone else {
+                        prop_assert!(!matches!(room, Room::Fits(_)));
+                        continue;
+                    };
+                    prop_assert_eq!(room, Room::Fits(list));
                     let place = (Class(class), list);
-                    let passes = other.queue.pass(&other.lists, place, bytes);
+                    other.queue.pass(&other.lists, list, bytes);
                     other.queue.sent();
                     let id = one.pool.insert(bytes);
                     let joins = one.queue.push(&one.lists, place, &mut one.pool, (id, bytes));

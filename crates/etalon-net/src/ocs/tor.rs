@@ -178,9 +178,8 @@ impl<H: Copy> Circuits<H> {
         let port = &self.ports[number as usize];
         let inside = self.pool.get(id);
         let (class, bytes) = (inside.class, inside.packet.bytes);
-        let lists = &self.rules[kind.rules()];
-        let room = port.waiting.room(lists, class, bytes);
-        let (true, Room::Fits(list)) = (port.waiting.is_empty(), room) else {
+        let alone = self.rules[kind.rules()].alone(class, bytes);
+        let (true, Some((list, marks))) = (port.waiting.is_empty(), alone) else {
             return false;
         };
         let mut over = None;
@@ -197,7 +196,7 @@ impl<H: Copy> Circuits<H> {
         }
         let lists = &self.rules[kind.rules()];
         let port = &mut self.ports[number as usize];
-        let marks = port.waiting.pass(lists, (class, list), bytes);
+        port.waiting.pass(lists, list, bytes);
         let (queue, left) = (port.queue, port.waiting.bytes());
         let inside = self.pool.get_mut(id);
         let is_marked = marks && inside.ect && !inside.trimmed;
@@ -401,9 +400,21 @@ impl<H: Copy> Circuits<H> {
     /// Whether a port may send a packet of so many bytes now.
     #[inline]
     fn may_send(&mut self, now: Time, number: u32, over: Over, bytes: u32) -> bool {
-        let Some((circuit, far)) = over else {
-            return true;
-        };
+        match over {
+            Some(over) if self.looks_ahead => self.may_send_over(now, number, over, bytes),
+            _ => true,
+        }
+    }
+
+    /// The same, of an uplink, where late packets complete or circuits have guard bands.
+    #[inline(never)]
+    fn may_send_over(
+        &mut self,
+        now: Time,
+        number: u32,
+        (circuit, far): (usize, usize),
+        bytes: u32,
+    ) -> bool {
         let last = self.circuits[circuit].last;
         if self.config.late == Late::Completes && self.is_awaited(now, number, far) {
             return false;
