@@ -200,9 +200,8 @@ impl Search {
             key: self.seed ^ (from as u64) << 10 ^ to as u64,
         };
         for length in shortest..=longest {
-            self.found.racks.clear();
-            self.found.racks.push(from as u16);
-            self.found.extend(&towards, from, length);
+            self.found.racks[0] = from as u16;
+            self.found.extend(&towards, from, (0, length));
             if self.found.is_done(&towards) {
                 break;
             }
@@ -226,9 +225,9 @@ struct Towards<'a> {
 /// The paths of a pair that were found so far.
 #[derive(Default)]
 struct Found {
-    /// The racks, and the uplinks, of the path in hand.
-    racks: Vec<u16>,
-    uplinks: Vec<u8>,
+    /// The racks, and the uplinks, of the path in hand, by hops.
+    racks: [u16; LONGEST as usize],
+    uplinks: [u8; LONGEST as usize],
     /// Uplinks of one path after the other, and the length of each.
     hops: Vec<u8>,
     lengths: Vec<u8>,
@@ -247,32 +246,33 @@ impl Found {
         self.count == towards.most || self.visits > MOST_VISITS
     }
 
-    /// Paths of `left` more hops, at least one, on from a rack, that visit none twice.
-    fn extend(&mut self, towards: &Towards<'_>, node: usize, left: u8) {
+    /// Paths of `left` more hops, at least one, on from a rack to which `gone` have led, that visit none twice.
+    fn extend(&mut self, towards: &Towards<'_>, node: usize, (gone, left): (usize, u8)) {
         self.visits += 1;
         let Towards { first, to, .. } = *towards;
         let all = &towards.circuits[first[node] as usize..first[node + 1] as usize];
         if all.is_empty() {
             return;
         }
-        let turn = mix(towards.key ^ (node as u64) << 20) % all.len() as u64;
-        let (later, sooner) = all.split_at(turn as usize);
-        for &(uplink, peer) in sooner.iter().chain(later) {
+        let mut turn = (mix(towards.key ^ (node as u64) << 20) % all.len() as u64) as usize;
+        for _ in 0..all.len() {
+            let (uplink, peer) = all[turn];
+            turn = if turn + 1 < all.len() { turn + 1 } else { 0 };
             if left == 1 {
                 if peer == to {
-                    self.end(uplink);
+                    self.uplinks[gone] = uplink;
+                    self.end(gone + 1);
                 }
             } else {
                 let there = usize::from(peer);
                 // There too early, too far, or there already.
-                if peer == to || towards.far[there] >= left || self.racks.contains(&peer) {
+                let visited = &self.racks[..=gone];
+                if peer == to || towards.far[there] >= left || visited.contains(&peer) {
                     continue;
                 }
-                self.racks.push(peer);
-                self.uplinks.push(uplink);
-                self.extend(towards, there, left - 1);
-                self.racks.pop();
-                self.uplinks.pop();
+                self.racks[gone + 1] = peer;
+                self.uplinks[gone] = uplink;
+                self.extend(towards, there, (gone + 1, left - 1));
             }
             if self.is_done(towards) {
                 return;
@@ -280,12 +280,11 @@ impl Found {
         }
     }
 
-    /// The path in hand ends over this uplink.
-    fn end(&mut self, uplink: u8) {
+    /// The path in hand ends after so many hops.
+    fn end(&mut self, length: usize) {
         self.visits += 1;
-        let hops = self.uplinks.iter().chain([&uplink]);
-        self.hops.extend(hops);
-        self.lengths.push(self.uplinks.len() as u8 + 1);
+        self.hops.extend_from_slice(&self.uplinks[..length]);
+        self.lengths.push(length as u8);
         self.count += 1;
     }
 }
