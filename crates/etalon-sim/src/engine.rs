@@ -4,7 +4,7 @@
 use etalon_measure::results::{self, Outcome};
 use etalon_measure::{Control, Live, Metrics, Observer, Results};
 use etalon_net::{Advanced, Milestone, Net, Network, Visitor, visit};
-use etalon_scenario::{Flow, Scenario, ScenarioError};
+use etalon_scenario::{Flow, Scenario, ScenarioError, Transport};
 use etalon_schedule::{Awaited, Change, ComputedWeek};
 use etalon_switch::Event;
 use etalon_units::Time;
@@ -12,8 +12,9 @@ use etalon_units::Time;
 use crate::packet::PacketId;
 use crate::plugins::Plugins;
 use crate::spray::Sprays;
+use crate::stack;
 use crate::stream::Streamed;
-use crate::tap::{Extras, Tap};
+use crate::tap::{Extras, Plain, Tap};
 use crate::telemetry;
 use crate::world::World;
 
@@ -37,9 +38,13 @@ pub fn run_with(
     control: &Control,
     plugins: Plugins,
 ) -> Result<Results, ScenarioError> {
-    match has_extras(plan, &plan.flows) {
-        true => run_tapped(plan, control, plugins, Extras, |metrics| metrics).map(|run| run.0),
-        false => run_tapped(plan, control, plugins, (), |metrics| metrics).map(|run| run.0),
+    let observer = |metrics| metrics;
+    if has_extras(plan, &plan.flows) {
+        run_tapped(plan, control, plugins, Extras, observer).map(|run| run.0)
+    } else if is_plain(plan) {
+        run_tapped(plan, control, plugins, Plain, observer).map(|run| run.0)
+    } else {
+        run_tapped(plan, control, plugins, (), observer).map(|run| run.0)
     }
 }
 
@@ -60,6 +65,16 @@ pub(crate) fn run_streamed(
 /// Whether a run with such flows has what [`Tap::EXTRAS`] is about.
 fn has_extras(plan: &Scenario, flows: &[Flow]) -> bool {
     telemetry::is_wanted(plan, flows) || Sprays::new(plan).any()
+}
+
+/// Whether a run without extras is [plain](Tap::PLAIN).
+fn is_plain(plan: &Scenario) -> bool {
+    let is_common =
+        |flow: &Flow| flow.transport.is_tcp() && !matches!(*flow.transport, Transport::Mptcp(_));
+    let has_jobs = !plan.dfsio.is_empty() || !plan.jobs.is_empty() || !plan.generators.is_empty();
+    let is_followed = !plan.measure.flows.is_empty() || plan.measure.reordering;
+    let is_uncommon = has_jobs || is_followed || stack::announces(plan);
+    !is_uncommon && plan.flows.iter().all(is_common)
 }
 
 /// Runs an experiment with a tap on packets and an observer made around the metrics.

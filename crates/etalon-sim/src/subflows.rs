@@ -143,6 +143,9 @@ impl<T: Tap> World<'_, '_, T> {
     #[cold]
     #[inline(never)]
     pub(crate) fn meter_subflow(&mut self, now: Time, handle: PacketId, plane: Plane) -> bool {
+        if self.groups.is_empty() {
+            return false;
+        }
         let packet = self.pool.get_mut(handle);
         let (index, pair) = (packet.to, packet.route.pair());
         let (seq, payload) = (packet.segment.seq, u32::from(packet.segment.len));

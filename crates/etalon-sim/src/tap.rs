@@ -9,6 +9,10 @@ use crate::packet::Packet;
 
 /// Sees packets at the network's edges. Does nothing unless overridden.
 pub(crate) trait Tap {
+    /// The run is TCP's flows and no more: nothing uncommon that every packet would have to be asked about, be it other transports, MPTCP, jobs,
+    /// flows that come and go, announcements, senders or an order that is followed, or [`Tap::EXTRAS`].
+    const PLAIN: bool = false;
+
     /// The run may have what few have and every packet would have to be asked about: telemetry, or flows whose packets spread over all ways.
     const EXTRAS: bool = false;
 
@@ -44,6 +48,13 @@ pub(crate) trait Tap {
 }
 
 impl Tap for () {}
+
+/// Looks on at nothing, in a run that is [plain](Tap::PLAIN).
+pub(crate) struct Plain;
+
+impl Tap for Plain {
+    const PLAIN: bool = true;
+}
 
 /// Looks on at nothing, in a run with extras.
 pub(crate) struct Extras;

@@ -1,80 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a packet is received where a plan has what few have. Apart, so that the others need not ask.
+//! What a packet leads to where a plan has what few have ([`Tap::PLAIN`]).
 
 use etalon_net::Edge;
-use etalon_switch::Plane;
 use etalon_units::Time;
 
-use crate::packet::{Packet, PacketId};
+use crate::packet::PacketId;
 use crate::tap::Tap;
 use crate::tdns::Follows;
 use crate::world::World;
 
 impl<T: Tap> World<'_, '_, T> {
-    /// Meters a packet in a run that is not plain.
-    #[inline(never)]
-    pub(crate) fn meter_uncommon(&mut self, now: Time, handle: PacketId, plane: Plane) {
-        let of_subflow = !self.groups.is_empty() && self.meter_subflow(now, handle, plane);
-        let Packet {
-            segment,
-            to,
-            place,
-            route,
-            ..
-        } = self.pool.get_mut(handle);
-        let (index, pair, payload) = (*to, route.pair(), u32::from(segment.len));
-        if of_subflow || payload == 0 || !self.meter.is_carried(pair) {
-            return;
-        }
-        if index & 1 == 0 {
-            return self.meter.other_left(pair, payload, plane);
-        }
-        let row = self.flows.row_at(*place, index);
-        let end = segment.seq.wrapping_add(payload);
-        self.meter.data_left(now, row, payload, end, plane);
-        if self.meter.follows_order() {
-            let offset = segment.seq.wrapping_sub(self.flows.first_byte(index ^ 1));
-            self.meter.data_left_in_order(row, 0, offset, payload);
+    /// The server of a flow has received all.
+    #[cold]
+    pub(crate) fn received_all(&mut self, now: Time, flow: u32, edge: &mut Edge<PacketId>) {
+        if flow < self.flows.planned() {
+            self.finish_flow(now, edge);
+        } else if self.generated.is_some() {
+            self.generated_ended(now, flow, edge);
         }
     }
 
-    /// As `World::receive` goes on in a run that is not plain: an endpoint has taken a packet, and has `received` so much.
-    #[inline(never)]
-    pub(crate) fn answer_uncommon(
+    /// An endpoint has taken a packet, `with_data` or not, has `received` so much by now, and has sent what it had to send.
+    pub(crate) fn after_packet(
         &mut self,
         now: Time,
-        (index, place): (u32, u32),
-        (handle, received): (PacketId, u64),
+        index: u32,
+        (received, with_data): (u64, bool),
         edge: &mut Edge<PacketId>,
     ) {
-        let payload = self.pool.get_mut(handle).segment.len;
-        self.pool.free(handle);
-        let (flow, row) = (index >> 1, self.flows.row_at(place, index));
-        let end = self.flows.at(place, index);
-        if end.follows == Follows::AsSubflow {
-            return self.after_segment(now, index, edge);
+        if self.announces {
+            self.announce(now, index, edge);
         }
-        if index & 1 == 0 {
-            let cwnd = end.connection.path().window().cwnd;
-            self.meter.follow_cwnd(now, row, cwnd);
-        } else if self.meter.received(now, row, received) {
-            if flow < self.flows.planned() {
-                self.finish_flow(now, edge);
-            } else if self.generated.is_some() {
-                self.generated_ended(now, flow, edge);
-            }
-        }
-        self.transmit(now, index, edge);
         if self.meter.follows_senders() {
             self.follow_sender(now, index);
         }
-        if flow >= self.flows.planned() && self.generated.is_none() {
+        if index >> 1 >= self.flows.planned() && self.generated.is_none() {
             self.with_jobs(now, edge, |jobs, hosts| {
-                jobs.received(now, (index, received, payload > 0), hosts);
+                jobs.received(now, (index, received, with_data), hosts);
             });
-        }
-        if self.flows.left_network(place) {
-            self.flows.close_if_over(flow);
         }
     }
 

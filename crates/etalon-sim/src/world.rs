@@ -35,11 +35,7 @@ use crate::telemetry::{self, Telemetry};
 pub(crate) struct World<'a, 's, T> {
     pub(crate) tdf: u64,
     /// Hosts announce what their sockets take.
-    announces: bool,
-    /// The plan has nothing uncommon that every packet would have to be asked about: MPTCP, announcements, jobs, flows that come and go,
-    /// senders or an order that is followed. Where it has, `uncommon.rs` does what [`World::receive`] does: the test
-    /// `to_follow_senders_and_order_changes_nothing_else` holds the two together.
-    is_plain: bool,
+    pub(crate) announces: bool,
     pub(crate) queue: WakeQueue,
     pub(crate) pool: PacketPool,
     pub(crate) flows: Flows<'a>,
@@ -88,14 +84,9 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             Some(streamed) => Flows::coming(plan, &streamed.kinds, users)?,
         };
         let groups = Groups::new(flows.groups(), plan);
-        let announces = stack::announces(plan);
-        let has_jobs =
-            !plan.dfsio.is_empty() || !plan.jobs.is_empty() || !plan.generators.is_empty();
-        let is_uncommon = announces || has_jobs || streamed.is_some() || !groups.is_empty();
         let mut world = World {
             tdf: plan.tdf,
-            announces,
-            is_plain: !is_uncommon && !meter.follows_senders() && !meter.follows_order(),
+            announces: stack::announces(plan),
             queue: WakeQueue::new(hosts.is_some().then_some(&plan.hosts)),
             pool: PacketPool::with_room(plan.flows.len()),
             flows,
@@ -382,7 +373,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             true => send::<true>(end, at, tdf, pool, queue, edge),
             false => send::<false>(end, at, tdf, pool, queue, edge),
         }
-        if self.announces {
+        if !T::PLAIN && self.announces {
             self.announce(now, index, edge);
         }
     }
@@ -393,20 +384,27 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         let mut packet = self.pool.get_mut(handle);
         self.tap.left(now, packet);
         let (index, place) = (packet.to, packet.place);
-        let (row, to_client) = ((index >> 1) as usize, index & 1 == 0);
-        let payload = u32::from(packet.segment.len);
+        let to_client = index & 1 == 0;
+        let row = match T::PLAIN {
+            true => (index >> 1) as usize,
+            false => self.flows.row_at(place, index),
+        };
+        let (seq, payload) = (packet.segment.seq, u32::from(packet.segment.len));
         let pair = packet.route.pair();
-        if !self.is_plain {
-            self.meter_uncommon(now, handle, plane);
-            packet = self.pool.get_mut(handle);
-        } else if payload > 0 && self.meter.is_carried(pair) {
+        let of_subflow = !T::PLAIN && self.meter_subflow(now, handle, plane);
+        if payload > 0 && !of_subflow && self.meter.is_carried(pair) {
             if to_client {
                 self.meter.other_left(pair, payload, plane);
             } else {
-                let end = packet.segment.seq.wrapping_add(payload);
+                let end = seq.wrapping_add(payload);
                 self.meter.data_left(now, row, payload, end, plane);
+                if !T::PLAIN && self.meter.follows_order() {
+                    let offset = seq.wrapping_sub(self.flows.first_byte(index ^ 1));
+                    self.meter.data_left_in_order(row, 0, offset, payload);
+                }
             }
         }
+        packet = self.pool.get_mut(handle);
         let mut end = self.flows.at(place, index);
         let looks = end.follows.looks();
         if looks {
@@ -426,15 +424,15 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             }
         }
         let received = connection.bytes_received();
-        if !self.is_plain {
-            return self.answer_uncommon(now, (index, place), (handle, received), edge);
-        }
         self.pool.free(handle);
+        if !T::PLAIN && end.follows == Follows::AsSubflow {
+            return self.after_segment(now, index, edge);
+        }
         if to_client {
             let cwnd = connection.path().window().cwnd;
             self.meter.follow_cwnd(now, row, cwnd);
         } else if self.meter.received(now, row, received) {
-            self.finish_flow(now, edge);
+            self.received_all(now, index >> 1, edge);
             end = self.flows.at(place, index);
         }
         let at = (now, index, place);
@@ -442,6 +440,9 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         match T::EXTRAS {
             true => send::<true>(end, at, tdf, pool, queue, edge),
             false => send::<false>(end, at, tdf, pool, queue, edge),
+        }
+        if !T::PLAIN {
+            self.after_packet(now, index, (received, payload > 0), edge);
         }
         if self.flows.left_network(place) {
             self.flows.close_if_over(index >> 1);
@@ -471,7 +472,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
 impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
     #[inline]
     fn enter(&mut self, now: Time, handle: PacketId) -> Arrival<PacketId> {
-        if is_parcel(handle) {
+        if !T::PLAIN && is_parcel(handle) {
             return self.entering_carried(handle);
         }
         let packet = self.pool.get_mut(handle);
@@ -494,7 +495,7 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
     #[inline(always)] // marks are told by the packet itself: they need not be handed on
     fn deliver(&mut self, delivery: Delivery<PacketId>, edge: &mut Edge<PacketId>) {
         let handle = delivery.handle;
-        if is_parcel(handle) || delivery.trimmed {
+        if (!T::PLAIN && is_parcel(handle)) || delivery.trimmed {
             let Delivery {
                 time,
                 plane,
