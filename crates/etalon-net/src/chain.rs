@@ -352,12 +352,8 @@ impl<H: Copy> Chain<H> {
         else {
             return;
         };
-        let next = way.passing.drop_front();
-        way.next = next.map_or(Time::MAX, |next| next.leaves);
         let queue = way.last;
-        self.next = self.ways[0].next.min(self.ways[1].next);
         if S::STAMPS {
-            let way = &mut self.ways[number];
             let first = way.first;
             for QueuedStage {
                 queue,
@@ -383,6 +379,10 @@ impl<H: Copy> Chain<H> {
             trimmed: false,
         };
         tell::departed(departure, sink, probe);
+        // After that, so that the packet is read where it is.
+        let next = way.passing.drop_front();
+        way.next = next.map_or(Time::MAX, |next| next.leaves);
+        self.next = self.ways[0].next.min(self.ways[1].next);
     }
 
     /// Tells the first story, if it comes before the packet that comes out of `way`.

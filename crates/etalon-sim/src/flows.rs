@@ -429,9 +429,19 @@ impl<'a> Flows<'a> {
     #[inline(always)] // with every packet
     pub(crate) fn at(&mut self, place: u32, index: u32) -> &mut Endpoint {
         if self.endpoints[place as usize].is_none() {
-            self.endpoints[place as usize] = Some(self.endpoint(index));
+            return self.make(place, index);
         }
-        self.endpoints[place as usize].as_mut().expect("just made")
+        self.endpoints[place as usize]
+            .as_mut()
+            .expect("asked above")
+    }
+
+    /// The endpoint that is to be at a place.
+    #[cold]
+    #[inline(never)]
+    fn make(&mut self, place: u32, index: u32) -> &mut Endpoint {
+        let end = self.endpoint(index);
+        self.endpoints[place as usize].insert(end)
     }
 
     /// An endpoint of a flow that is open.
