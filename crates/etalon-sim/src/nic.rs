@@ -2,7 +2,7 @@
 //! The way from an endpoint into the network.
 
 use etalon_net::Edge;
-use etalon_tcp::{Filled, Outlet, RareOptions, Segment};
+use etalon_tcp::{Outlet, RareOptions, Segment};
 use etalon_units::Time;
 
 use crate::endpoint::{Departing, Egress, Endpoint};
@@ -46,10 +46,10 @@ pub(crate) fn send<const EXTRAS: bool>(
             way: &mut end.way,
             pool,
             edge,
-            part: Departing::default(),
+            done: now,
+            part: 0,
         };
         end.connection.transmit(now.0 * tdf, &mut nic);
-        nic.end_chunk();
         if answers {
             debug_assert!(end.arm(tdf).is_none());
             return;
@@ -78,20 +78,13 @@ struct Nic<'a, const EXTRAS: bool> {
     way: &'a mut Egress,
     pool: &'a mut PacketPool,
     edge: &'a mut Edge<PacketId>,
-    /// What was handed over of a chunk that goes on.
-    part: Departing,
+    /// When the NIC is done with what was handed over last.
+    done: Time,
+    /// Bytes that were handed over of a chunk that goes on.
+    part: u32,
 }
 
 impl<const EXTRAS: bool> Nic<'_, EXTRAS> {
-    /// What was handed over of a chunk is all of it: it is below TCP until its last packet has left.
-    #[inline(always)] // with every burst
-    fn end_chunk(&mut self) {
-        let part = std::mem::take(&mut self.part);
-        if part.payload > 0 {
-            self.way.below.push_back_sparingly(part);
-        }
-    }
-
     /// A packet of so many bytes may have an option for telemetry. Its length with that.
     fn carry(&mut self, id: PacketId, bytes: u32, has_data: bool) -> u32 {
         let Some(telemetry) = &mut self.pool.telemetry else {
@@ -105,10 +98,9 @@ impl<const EXTRAS: bool> Nic<'_, EXTRAS> {
 
 impl<const EXTRAS: bool> Outlet for Nic<'_, EXTRAS> {
     #[inline(always)] // with every packet
-    fn put(&mut self, fill: impl FnOnce(&mut Segment) -> Filled) -> bool {
+    fn put(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> bool {
         let (id, packet) = self.pool.take();
-        let filled = fill(&mut packet.segment);
-        if filled == Filled::Nothing {
+        if !fill(&mut packet.segment) {
             self.pool.free(id);
             return false;
         }
@@ -123,16 +115,23 @@ impl<const EXTRAS: bool> Outlet for Nic<'_, EXTRAS> {
             bytes = self.carry(id, bytes, payload > 0);
         }
         self.way.under_way = self.way.under_way.wrapping_add(1);
-        let done = self.edge.send(self.now, self.way.host, bytes, id);
-        let payload = self.part.payload + payload;
-        self.part = Departing {
-            time: done,
-            payload,
-        };
-        if filled == Filled::Last {
-            self.end_chunk();
-        }
+        self.done = self.edge.send(self.now, self.way.host, bytes, id);
         true
+    }
+
+    fn part_of_chunk(&mut self, payload: u32) {
+        self.part += payload;
+    }
+
+    #[inline(always)] // with every burst
+    fn end_chunk(&mut self, payload: u32) {
+        let payload = std::mem::take(&mut self.part) + payload;
+        if payload > 0 {
+            let time = self.done;
+            self.way
+                .below
+                .push_back_sparingly(Departing { time, payload });
+        }
     }
 
     fn spare(&mut self) -> RareOptions {

@@ -133,8 +133,6 @@ impl<C: CongestionControl> Connection<C> {
     #[inline(always)] // all that comes in goes through it
     pub fn on_segment(&mut self, now: u64, segment: &Segment) {
         self.clock.advance(now);
-        self.stats.segments_received += 1;
-        self.stats.data_segments_received += u64::from(segment.len > 0);
         if segment.ce {
             self.rcv.stats.ce_received += 1;
         }
@@ -147,6 +145,10 @@ impl<C: CongestionControl> Connection<C> {
     /// Takes a segment that was not predicted: apart, so that what is takes no more registers than it needs.
     #[inline(never)]
     fn take_generally(&mut self, segment: &Segment) {
+        match segment.len {
+            0 => self.stats.others_received += 1,
+            _ => self.stats.data_segments_received += 1,
+        }
         self.prediction = Prediction::Open;
         if self.exchanges_data() || self.handshake(segment) {
             self.on_segment_synchronised(segment);

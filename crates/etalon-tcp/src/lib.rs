@@ -32,7 +32,7 @@ pub use config::{Config, Ecn};
 pub use connection::{CloseReason, Connection, ConnectionState};
 pub use memory::Memory;
 pub use options::{RareOptions, SynOptions};
-pub use outlet::{Filled, Outlet};
+pub use outlet::Outlet;
 pub use segment::{Flags, Segment};
 pub use sending::path::{Path, PathId, Pipe};
 pub use sending::scoreboard::Sums;

@@ -4,22 +4,22 @@
 use crate::options::RareOptions;
 use crate::segment::{Flags, Segment};
 
-/// What was filled in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Filled {
-    /// No segment.
-    Nothing,
-    /// A segment of a chunk that goes on: the chunk counts as queued below TCP until all of it has left the host.
-    Part,
-    /// The last segment of a chunk, or a single one.
-    Last,
-}
-
 /// Where segments go that a connection sends.
 pub trait Outlet {
     /// Has `fill` fill in the next segment, in whose place there may be anything before, but no [rare options](Segment::rare). Sends it if there is
     /// one. Returns whether there was.
-    fn put(&mut self, fill: impl FnOnce(&mut Segment) -> Filled) -> bool;
+    fn put(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> bool;
+
+    /// What was put last has so many bytes of a chunk that goes on.
+    fn part_of_chunk(&mut self, payload: u32) {
+        let _ = payload;
+    }
+
+    /// The last segments of a chunk, with `payload` bytes together, were put: with its other parts they count as queued below TCP until all
+    /// has left the host.
+    fn end_chunk(&mut self, payload: u32) {
+        let _ = payload;
+    }
 
     /// No rare options, with the memory of some that nobody needs any more, if it was kept.
     fn spare(&mut self) -> RareOptions {
@@ -28,9 +28,9 @@ pub trait Outlet {
 }
 
 impl Outlet for Vec<Segment> {
-    fn put(&mut self, fill: impl FnOnce(&mut Segment) -> Filled) -> bool {
+    fn put(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> bool {
         let mut segment = Segment::default();
-        let sends = fill(&mut segment) != Filled::Nothing;
+        let sends = fill(&mut segment);
         self.extend(sends.then_some(segment));
         sends
     }

@@ -8,7 +8,7 @@
 
 use crate::cc::{Ack, CongestionControl, State};
 use crate::connection::{Connection, ConnectionState};
-use crate::outlet::{Filled, Outlet};
+use crate::outlet::Outlet;
 use crate::segment::{Flags, Segment};
 use crate::sending::Fin;
 use crate::sending::frto::Retransmit;
@@ -115,9 +115,8 @@ impl<C: CongestionControl> Connection<C> {
         outlet.put(|out| {
             self.pure_ack(out);
             self.write_rare_options(out);
-            Filled::Last
+            true
         });
-        self.stats.segments_sent += 1;
     }
 
     /// Nothing is outstanding or waits to be sent, but for an ACK that may be due.
@@ -240,6 +239,7 @@ impl<C: CongestionControl> Connection<C> {
 
     #[inline(always)] // its only call
     fn take_predicted_data(&mut self, segment: &Segment) {
+        self.stats.data_segments_received += 1;
         let len = u32::from(segment.len);
         let echoed_before = self.snd.echoed;
         self.snd.echoed = segment.timestamps.map_or(0, |(_, echo)| echo);
@@ -273,6 +273,7 @@ impl<C: CongestionControl> Connection<C> {
     /// `acked`: when the first segment that is acknowledged was sent, the last, and their number.
     #[inline(always)] // its only call
     fn take_predicted_ack(&mut self, segment: &Segment, acked: (u64, Record, u32)) {
+        self.stats.others_received += 1;
         let (first_sent, last, count) = acked;
         self.snd.echoed = segment.timestamps.map_or(0, |(_, echo)| echo);
         self.note_timely(segment);
@@ -323,11 +324,10 @@ impl<C: CongestionControl> Connection<C> {
         let header = self.header(window);
         outlet.put(|out| {
             header.put(out);
-            Filled::Last
+            true
         });
         self.rcv.ack_sent();
         self.stats.acks_sent += 1;
-        self.stats.segments_sent += 1;
     }
 
     /// New data, as far as the window lets it out.
@@ -391,15 +391,13 @@ impl<C: CongestionControl> Connection<C> {
                 header.put(out);
                 out.seq = start;
                 out.len = len as u16;
-                if sent < chunk {
-                    return Filled::Part;
-                }
-                if pushes {
+                if pushes && sent == chunk {
                     out.flags |= Flags::PSH;
                 }
-                Filled::Last
+                true
             });
         }
+        outlet.end_chunk(sent);
         if sent < count * mss {
             self.snd.small_end = first.wrapping_add(sent);
         }
@@ -428,7 +426,6 @@ impl<C: CongestionControl> Connection<C> {
             self.snd.queued += u64::from(sent);
         }
         self.snd.data_segments_sent += u64::from(count);
-        self.stats.segments_sent += u64::from(count);
     }
 }
 

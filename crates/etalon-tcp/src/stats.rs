@@ -59,10 +59,12 @@ pub struct Stats {
 /// The same as a connection keeps them. What happens to a half now and then is counted there, and takes memory once it has happened.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    pub segments_sent: u64,
-    pub segments_received: u64,
+    /// Segments with payload, and the others.
     pub data_segments_received: u64,
+    pub others_received: u64,
+    /// Segments without payload: ACKs, and the others.
     pub acks_sent: u64,
+    pub others_sent: u64,
 }
 
 /// What happens to senders.
@@ -130,6 +132,10 @@ impl Fresh for OfReceiver {
 }
 
 impl Tally {
+    pub fn segments_received(&self) -> u64 {
+        self.data_segments_received + self.others_received
+    }
+
     /// All counters, with those of the two halves.
     pub fn stats(
         &self,
@@ -138,8 +144,8 @@ impl Tally {
         receiver: &OfReceiver,
     ) -> Stats {
         Stats {
-            segments_sent: self.segments_sent,
-            segments_received: self.segments_received,
+            segments_sent: data_segments_sent + self.acks_sent + self.others_sent,
+            segments_received: self.segments_received(),
             data_segments_sent,
             data_segments_received: self.data_segments_received,
             acks_sent: self.acks_sent,

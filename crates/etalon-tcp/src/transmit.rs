@@ -4,7 +4,7 @@
 use crate::cc::CongestionControl;
 use crate::connection::{Connection, ConnectionState};
 use crate::options::RareOptions;
-use crate::outlet::{Filled, Header, Outlet};
+use crate::outlet::{Header, Outlet};
 use crate::prediction::Prediction;
 use crate::receiving::PriorAck;
 use crate::segment::{Flags, Segment};
@@ -24,18 +24,24 @@ impl<C: CongestionControl> Connection<C> {
     #[inline(never)]
     pub(crate) fn transmit_generally(&mut self, now: u64, outlet: &mut impl Outlet) {
         self.rcv.provide(outlet);
-        let next = |connection: &mut Self, out: &mut Segment| match connection
-            .poll_transmit_into(now, out)
-        {
-            false => Filled::Nothing,
-            true if connection.snd.chunk.left > 0 => Filled::Part,
-            true => Filled::Last,
-        };
-        while outlet.put(|out| next(self, out)) && !self.is_silent() {
+        let mut payload = 0;
+        while outlet.put(|out| {
+            let sends = self.poll_transmit_into(now, out);
+            payload = u32::from(out.len);
+            sends
+        }) {
+            match self.snd.chunk.left {
+                0 => outlet.end_chunk(payload),
+                _ => outlet.part_of_chunk(payload),
+            }
+            if self.is_silent() {
+                break;
+            }
             if self.owes_only_data() {
                 return self.send_data(outlet);
             }
         }
+        outlet.end_chunk(0);
     }
 
     /// As [`poll_transmit`](Connection::poll_transmit), but puts the segment in its place. Returns whether there was one; if not, `out`
@@ -51,7 +57,6 @@ impl<C: CongestionControl> Connection<C> {
         if sends {
             self.write_rare_options(out);
         }
-        self.stats.segments_sent += u64::from(sends);
         sends
     }
 
@@ -147,7 +152,10 @@ impl<C: CongestionControl> Connection<C> {
         };
         let sends = segment.is_some();
         match segment {
-            Some(segment) => *out = segment,
+            Some(segment) => {
+                *out = segment;
+                self.stats.others_sent += 1;
+            }
             None => self.prediction = Prediction::Silent,
         }
         sends
@@ -248,6 +256,8 @@ impl<C: CongestionControl> Connection<C> {
                     out.flags |= Flags::CWR;
                 }
             }
+        } else {
+            self.stats.others_sent += 1;
         }
     }
 

@@ -390,7 +390,7 @@ impl<C: CongestionControl> Connection<C> {
         while subflow.sent.front().is_some_and(|run| run.end() <= acked) {
             subflow.sent.pop_front();
         }
-        let first = self.stats.segments_received == 1 || !subflow.joined;
+        let first = self.stats.segments_received() == 1 || !subflow.joined;
         let ends_handshake = first && out.len == 0;
         if ends_handshake && self.state == ConnectionState::Established {
             // Keys leave no room for a block of SACK.
