@@ -149,6 +149,12 @@ impl<H: Copy> Edge<H> {
         if self.nights.is_some() {
             self.hold(now, host);
         }
+        self.send_at_once(now, host, bytes, handle)
+    }
+
+    /// As [`Edge::send`], where hosts [hold](Edge::hold_in) nothing.
+    #[inline(always)] // as above
+    pub fn send_at_once(&mut self, now: Time, host: u32, bytes: u32, handle: H) -> Time {
         let (done, arrival) = self.hosts[host as usize].send(now, bytes, handle);
         if let Some(time) = arrival {
             self.arrivals.push(time, host);

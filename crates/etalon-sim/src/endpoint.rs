@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One end of a flow: a TCP connection and its place in the network.
 
-use etalon_net::{Class, Fifo};
+use etalon_net::Fifo;
 use etalon_tcp::{Connection, cc};
 use etalon_units::Time;
 
-use crate::packet::{Route, Size};
+use crate::packet::Envelope;
 use crate::subflows::ALONE;
 use crate::tdns::Follows;
 
@@ -33,12 +33,8 @@ pub(crate) struct Endpoint {
 pub(crate) struct Egress {
     /// Index of the host that it runs on.
     pub(crate) host: u32,
-    /// From this endpoint's host to its peer's.
-    pub(crate) route: Route,
-    /// What tells its flow from others on the route.
-    pub(crate) label: u16,
-    /// Of its packets.
-    pub(crate) class: Size,
+    /// Of its packets, without a length.
+    pub(crate) envelope: Envelope,
     /// Data handed to the NIC: when it has left, and its payload (TCP small queues).
     pub(crate) below: Fifo<Departing>,
     /// Packets that it has sent and that are under way; where no flow can end, all that it has sent, modulo 2^32.
@@ -57,20 +53,12 @@ pub(crate) struct Departing {
 
 impl Endpoint {
     /// An endpoint with nothing pending.
-    pub(crate) fn new(
-        connection: Connection<cc::Any>,
-        host: u32,
-        route: Route,
-        label: u16,
-        class: Class,
-    ) -> Endpoint {
+    pub(crate) fn new(connection: Connection<cc::Any>, host: u32, envelope: Envelope) -> Endpoint {
         Endpoint {
             connection,
             way: Egress {
                 host,
-                route,
-                label,
-                class: Size::of(class),
+                envelope,
                 below: Fifo::default(),
                 under_way: 0,
             },

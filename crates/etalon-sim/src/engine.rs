@@ -73,7 +73,9 @@ fn is_plain(plan: &Scenario) -> bool {
         |flow: &Flow| flow.transport.is_tcp() && !matches!(*flow.transport, Transport::Mptcp(_));
     let has_jobs = !plan.dfsio.is_empty() || !plan.jobs.is_empty() || !plan.generators.is_empty();
     let is_followed = !plan.measure.flows.is_empty() || plan.measure.reordering;
-    let is_uncommon = has_jobs || is_followed || stack::announces(plan);
+    let is_told = plan.notify().is_some();
+    let holds = !matches!(plan.nights(), Ok(None));
+    let is_uncommon = has_jobs || is_followed || is_told || holds || stack::announces(plan);
     !is_uncommon && plan.flows.iter().all(is_common)
 }
 

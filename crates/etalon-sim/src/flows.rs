@@ -24,7 +24,7 @@ use rand_core::{Rng, SeedableRng};
 
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
-use crate::packet::Route;
+use crate::packet::{Envelope, Route, Size};
 use crate::plugins::MakeControl;
 use crate::stack::{self, Controls};
 use crate::stream::StreamedFlow;
@@ -274,15 +274,15 @@ impl<'a> Flows<'a> {
     pub(crate) fn open(&mut self, flow: u32) -> u32 {
         let slot = self.new_slot();
         self.places[flow as usize] = slot;
-        let client = self.endpoint(2 * flow);
+        let client = self.endpoint(2 * flow, 2 * slot);
         let first_byte = client.connection.initial_seq().wrapping_add(1);
         self.endpoints[2 * slot as usize] = Some(client);
         first_byte
     }
 
-    /// An endpoint as it begins.
+    /// An endpoint as it begins, at its place.
     #[cold]
-    fn endpoint(&mut self, index: u32) -> Box<Endpoint> {
+    fn endpoint(&mut self, index: u32, place: u32) -> Box<Endpoint> {
         let (flow, is_server) = (index >> 1, index & 1 == 1);
         self.rng.set_word_pos(index.into());
         let initial = self.rng.next_u32();
@@ -319,9 +319,14 @@ impl<'a> Flows<'a> {
         let mut end = Endpoint::new(
             connection.starting_at(initial),
             host,
-            Route { src, dst },
-            label,
-            class,
+            Envelope {
+                to: index ^ 1,
+                place: place ^ 1,
+                route: Route { src, dst },
+                label,
+                ip_id: 0,
+                size: Size::of(class),
+            },
         );
         end.follows = stack::follows(&wanted.transport);
         let is_plain = end.follows == Follows::Nothing && !is_server;
@@ -440,7 +445,7 @@ impl<'a> Flows<'a> {
     #[cold]
     #[inline(never)]
     fn make(&mut self, place: u32, index: u32) -> &mut Endpoint {
-        let end = self.endpoint(index);
+        let end = self.endpoint(index, place);
         self.endpoints[place as usize].insert(end)
     }
 

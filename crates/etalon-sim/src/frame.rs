@@ -61,9 +61,9 @@ impl Frame<'_> {
 
     /// Bytes of the option for telemetry: what the packet is longer by than its segment.
     fn telemetry(&self) -> u32 {
-        let Packet { segment, size, .. } = self.packet;
+        let Packet { segment, envelope } = self.packet;
         let others = ETHERNET_AND_IP + segment.header_len() + u32::from(segment.len);
-        size.bytes().saturating_sub(others)
+        envelope.size.bytes().saturating_sub(others)
     }
 }
 
@@ -95,7 +95,7 @@ fn ipv4_header(
         (false, true) => IpEcn::Ect0,
         (false, false) => IpEcn::NotEct,
     };
-    ip.identification = packet.ip_id;
+    ip.identification = packet.envelope.ip_id;
     ip.dont_fragment = true;
     ip.fragment_offset = IpFragOffset::ZERO;
     ip.header_checksum = ip.calc_header_checksum();
@@ -232,6 +232,7 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Envelope;
     use etalon_tcp::{RareOptions, SynOptions, TdDataAck};
 
     use etherparse::TcpOptionElement;
@@ -244,7 +245,10 @@ mod tests {
     fn packet(segment: Segment) -> Packet {
         Packet {
             segment,
-            ip_id: 7,
+            envelope: Envelope {
+                ip_id: 7,
+                ..Envelope::default()
+            },
             ..Packet::default()
         }
     }
@@ -286,7 +290,7 @@ mod tests {
         for (option, in_header) in [(12, 12), (28, 28), (44, 0)] {
             let mut packet = packet(segment.clone());
             let bytes = ETHERNET_AND_IP + segment.header_len() + 100;
-            packet.size = Size::default().with(bytes + option);
+            packet.envelope.size = Size::default().with(bytes + option);
             let (ip, tcp, _, len) = round_trip(&packet);
             assert_eq!(len, bytes + option - 14);
             assert_eq!(u32::from(ip.total_len), len);

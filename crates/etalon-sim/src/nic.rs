@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The way from an endpoint into the network.
 
+use std::marker::PhantomData;
+
 use etalon_net::Edge;
 use etalon_tcp::{Outlet, RareOptions, Segment};
 use etalon_units::Time;
@@ -8,18 +10,19 @@ use etalon_units::Time;
 use crate::endpoint::{Departing, Egress, Endpoint};
 use crate::packet::{ETHERNET_AND_IP, PacketId, PacketPool};
 use crate::queue::{Wake, WakeQueue};
+use crate::tap::Tap;
 
-/// Sends what an endpoint has to send, and arms its timer. `at`: when, its number and its place. `EXTRAS`: its segments may carry telemetry.
+/// Sends what an endpoint has to send, and arms its timer. `at`: when, and its number.
 #[inline(always)] // with every packet
-pub(crate) fn send<const EXTRAS: bool>(
+pub(crate) fn send<T: Tap>(
     end: &mut Endpoint,
-    at: (Time, u32, u32),
+    at: (Time, u32),
     tdf: u64,
     pool: &mut PacketPool,
     queue: &mut WakeQueue,
     edge: &mut Edge<PacketId>,
 ) {
-    let (now, index, place) = at;
+    let (now, index) = at;
     let mut payload = 0;
     end.way.below.drop_while(
         |&Departing {
@@ -38,11 +41,10 @@ pub(crate) fn send<const EXTRAS: bool>(
     }
     if !end.connection.is_silent() {
         let answers = end.connection.only_answers();
-        let mut nic = Nic::<EXTRAS> {
-            wants_telemetry: EXTRAS && end.connection.wants_telemetry(),
+        let mut nic = Nic::<T> {
+            of_run: PhantomData,
+            wants_telemetry: T::EXTRAS && end.connection.wants_telemetry(),
             now,
-            index,
-            place,
             way: &mut end.way,
             pool,
             edge,
@@ -69,12 +71,10 @@ pub(crate) fn send<const EXTRAS: bool>(
 }
 
 /// Where an endpoint's segments go: as packets to its peer.
-struct Nic<'a, const EXTRAS: bool> {
+struct Nic<'a, T> {
+    of_run: PhantomData<T>,
     wants_telemetry: bool,
     now: Time,
-    /// The endpoint, and its place.
-    index: u32,
-    place: u32,
     way: &'a mut Egress,
     pool: &'a mut PacketPool,
     edge: &'a mut Edge<PacketId>,
@@ -84,19 +84,21 @@ struct Nic<'a, const EXTRAS: bool> {
     part: u32,
 }
 
-impl<const EXTRAS: bool> Nic<'_, EXTRAS> {
+impl<T> Nic<'_, T> {
     /// A packet of so many bytes may have an option for telemetry. Its length with that.
     fn carry(&mut self, id: PacketId, bytes: u32, has_data: bool) -> u32 {
         let Some(telemetry) = &mut self.pool.telemetry else {
             return bytes;
         };
-        let option = telemetry.send(id, self.place, self.wants_telemetry, has_data);
-        self.pool.get_mut(id).size = self.way.class.with(bytes + option);
+        let place = self.way.envelope.place ^ 1;
+        let option = telemetry.send(id, place, self.wants_telemetry, has_data);
+        let envelope = &mut self.pool.get_mut(id).envelope;
+        envelope.size = self.way.envelope.size.with(bytes + option);
         bytes + option
     }
 }
 
-impl<const EXTRAS: bool> Outlet for Nic<'_, EXTRAS> {
+impl<T: Tap> Outlet for Nic<'_, T> {
     #[inline(always)] // with every packet
     fn put(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> bool {
         let (id, packet) = self.pool.take();
@@ -106,16 +108,16 @@ impl<const EXTRAS: bool> Outlet for Nic<'_, EXTRAS> {
         }
         let payload = u32::from(packet.segment.len);
         let mut bytes = ETHERNET_AND_IP + packet.segment.header_len() + payload;
-        packet.to = self.index ^ 1;
-        packet.place = self.place ^ 1;
-        packet.route = self.way.route;
-        packet.label = self.way.label;
-        packet.size = self.way.class.with(bytes);
-        if EXTRAS {
+        packet.envelope = self.way.envelope;
+        packet.envelope.size = self.way.envelope.size.with(bytes);
+        if T::EXTRAS {
             bytes = self.carry(id, bytes, payload > 0);
         }
         self.way.under_way = self.way.under_way.wrapping_add(1);
-        self.done = self.edge.send(self.now, self.way.host, bytes, id);
+        self.done = match T::PLAIN {
+            true => self.edge.send_at_once(self.now, self.way.host, bytes, id),
+            false => self.edge.send(self.now, self.way.host, bytes, id),
+        };
         true
     }
 

@@ -60,11 +60,9 @@ impl Size {
     }
 }
 
-/// A packet between two hosts: one cache line.
-#[derive(Clone, Debug, Default)]
-#[repr(align(64))]
-pub(crate) struct Packet {
-    pub(crate) segment: Segment,
+/// What is around a segment: the same for all packets of an endpoint, but for their lengths.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Envelope {
     /// The receiving endpoint: twice the flow's number, plus one for the flow's server.
     pub(crate) to: u32,
     /// Where that is among those of open flows.
@@ -72,9 +70,17 @@ pub(crate) struct Packet {
     pub(crate) route: Route,
     /// What tells its flow from others between these hosts.
     pub(crate) label: u16,
-    pub(crate) size: Size,
     /// Identification in the IP header, set where packets are captured.
     pub(crate) ip_id: u16,
+    pub(crate) size: Size,
+}
+
+/// A packet between two hosts: one cache line.
+#[derive(Clone, Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct Packet {
+    pub(crate) segment: Segment,
+    pub(crate) envelope: Envelope,
 }
 
 const _: () = assert!(size_of::<Packet>() == 64, "a packet is one cache line");
@@ -83,17 +89,20 @@ impl Packet {
     /// What the network needs to know of it.
     #[inline]
     pub(crate) fn entering(&self, id: PacketId) -> Arrival<PacketId> {
+        let Envelope {
+            route, label, size, ..
+        } = self.envelope;
         Arrival {
             packet: etalon_net::Packet {
                 handle: id,
-                src: self.route.src,
-                dst: self.route.dst,
-                bytes: self.size.bytes(),
+                src: route.src,
+                dst: route.dst,
+                bytes: size.bytes(),
             },
             ect: self.segment.ect,
             pure_ack: self.segment.len == 0,
-            class: self.size.class(),
-            label: self.label,
+            class: size.class(),
+            label,
         }
     }
 }
@@ -165,7 +174,10 @@ impl PacketPool {
     /// The largest number of packets that were in flight together.
     pub(crate) fn peak(&self) -> usize {
         // A place that was never filled in has no length.
-        self.packets.iter().filter(|p| p.size.bytes() > 0).count()
+        self.packets
+            .iter()
+            .filter(|p| p.envelope.size.bytes() > 0)
+            .count()
     }
 }
 

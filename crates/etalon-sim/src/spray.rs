@@ -68,9 +68,9 @@ impl Sprays {
 
     /// A packet enters the network.
     pub(crate) fn label(&mut self, packet: &mut Packet) {
-        let class = packet.size.class().index();
+        let class = packet.envelope.size.class().index();
         if self.by_class.get(class) == Some(&true) {
-            packet.label = self.rng.next_u32() as u16;
+            packet.envelope.label = self.rng.next_u32() as u16;
         }
     }
 }

@@ -147,7 +147,7 @@ impl<T: Tap> World<'_, '_, T> {
             return false;
         }
         let packet = self.pool.get_mut(handle);
-        let (index, pair) = (packet.to, packet.route.pair());
+        let (index, pair) = (packet.envelope.to, packet.envelope.route.pair());
         let (seq, payload) = (packet.segment.seq, u32::from(packet.segment.len));
         let end = self.flows.end(index);
         if end.group == ALONE {
@@ -467,7 +467,9 @@ impl<T: Tap> World<'_, '_, T> {
     /// The TDN from an endpoint's host to its peer's.
     fn tdn_of(&mut self, index: u32) -> usize {
         let end = self.flows.end(index);
-        self.tdns.of(end.way.host, end.way.route.dst.rack()).into()
+        self.tdns
+            .of(end.way.host, end.way.envelope.route.dst.rack())
+            .into()
     }
 
     /// The subflow that gets data next, and how much it takes; none if there is no room.

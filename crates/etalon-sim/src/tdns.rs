@@ -89,7 +89,7 @@ impl Tdns {
         if !end.connection.is_established() {
             return;
         }
-        let tdn = self.of(end.way.host, end.way.route.dst.rack());
+        let tdn = self.of(end.way.host, end.way.envelope.route.dst.rack());
         end.connection.on_tdn(host_now, tdn);
         if end.follows == Follows::LooksOnce {
             end.follows = Follows::IsTold;

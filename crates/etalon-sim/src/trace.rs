@@ -118,8 +118,8 @@ impl Headers {
         let Some(capture) = self.capture.as_mut().filter(|c| c.wants(now)) else {
             return;
         };
-        let flow = self.flows[(packet.to >> 1) as usize];
-        let to_server = (packet.to & 1) as usize;
+        let flow = self.flows[(packet.envelope.to >> 1) as usize];
+        let to_server = (packet.envelope.to & 1) as usize;
         let ports = [flow.port, SERVER_PORT];
         let (src, dst) = (flow.ends[1 - to_server], flow.ends[to_server]);
         let frame = Frame {
@@ -157,9 +157,9 @@ impl Tap for Headers {
     }
 
     fn entered(&mut self, now: Time, packet: &mut Packet) {
-        let counter = &mut self.ids[(packet.to ^ 1) as usize];
+        let counter = &mut self.ids[(packet.envelope.to ^ 1) as usize];
         *counter = counter.wrapping_add(1);
-        packet.ip_id = *counter;
+        packet.envelope.ip_id = *counter;
         self.write(now, packet, |capture, bytes| capture.entered(now, bytes));
     }
 

@@ -17,7 +17,7 @@ use crate::groups::Groups;
 use crate::hosts::Hosts;
 use crate::jobs::Jobs;
 use crate::nic::send;
-use crate::packet::{PacketId, PacketPool};
+use crate::packet::{Envelope, PacketId, PacketPool};
 use crate::parcels::is_parcel;
 use crate::plugins::Plugins;
 use crate::queue::{Wake, WakeQueue};
@@ -367,12 +367,9 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     pub(crate) fn transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
         let place = self.flows.place(index);
         let end = self.flows.at(place, index);
-        let at = (now, index, place);
+        let at = (now, index);
         let (tdf, pool, queue) = (self.tdf, &mut self.pool, &mut self.queue);
-        match T::EXTRAS {
-            true => send::<true>(end, at, tdf, pool, queue, edge),
-            false => send::<false>(end, at, tdf, pool, queue, edge),
-        }
+        send::<T>(end, at, tdf, pool, queue, edge);
         if !T::PLAIN && self.announces {
             self.announce(now, index, edge);
         }
@@ -383,14 +380,19 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     fn receive(&mut self, now: Time, handle: PacketId, plane: Plane, edge: &mut Edge<PacketId>) {
         let mut packet = self.pool.get_mut(handle);
         self.tap.left(now, packet);
-        let (index, place) = (packet.to, packet.place);
+        let Envelope {
+            to: index,
+            place,
+            route,
+            ..
+        } = packet.envelope;
         let to_client = index & 1 == 0;
         let row = match T::PLAIN {
             true => (index >> 1) as usize,
             false => self.flows.row_at(place, index),
         };
         let (seq, payload) = (packet.segment.seq, u32::from(packet.segment.len));
-        let pair = packet.route.pair();
+        let pair = route.pair();
         let of_subflow = !T::PLAIN && self.meter_subflow(now, handle, plane);
         if payload > 0 && !of_subflow && self.meter.is_carried(pair) {
             if to_client {
@@ -406,7 +408,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         }
         packet = self.pool.get_mut(handle);
         let mut end = self.flows.at(place, index);
-        let looks = end.follows.looks();
+        let looks = !T::PLAIN && end.follows.looks();
         if looks {
             self.tdns.look(now.0 * self.tdf, index, end);
         }
@@ -435,12 +437,9 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             self.received_all(now, index >> 1, edge);
             end = self.flows.at(place, index);
         }
-        let at = (now, index, place);
+        let at = (now, index);
         let (tdf, pool, queue) = (self.tdf, &mut self.pool, &mut self.queue);
-        match T::EXTRAS {
-            true => send::<true>(end, at, tdf, pool, queue, edge),
-            false => send::<false>(end, at, tdf, pool, queue, edge),
-        }
+        send::<T>(end, at, tdf, pool, queue, edge);
         if !T::PLAIN {
             self.after_packet(now, index, (received, payload > 0), edge);
         }
@@ -524,7 +523,7 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
             return self.discard_carried(handle);
         }
         let packet = self.pool.get_mut(handle);
-        let (flow, place) = (packet.to >> 1, packet.place);
+        let (flow, place) = (packet.envelope.to >> 1, packet.envelope.place);
         self.tap.lost(now, packet, reason);
         self.pool.free(handle);
         if self.flows.left_network(place) {
@@ -550,8 +549,9 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
             return None;
         }
         let packet = self.pool.get_mut(handle);
-        let (stream, seq, payload) = (packet.to ^ 1, packet.segment.seq, packet.segment.len);
-        let fin = packet.segment.flags.contains(Flags::FIN);
+        let (stream, segment) = (packet.envelope.to ^ 1, &packet.segment);
+        let (seq, payload) = (segment.seq, segment.len);
+        let fin = segment.flags.contains(Flags::FIN);
         (payload > 0 || fin).then(|| Part {
             stream,
             offset: seq.wrapping_sub(self.flows.first_byte(stream)),
@@ -570,7 +570,7 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
         listeners.retain(|&index| flows.is_open(index >> 1));
         let mut time = now;
         for &index in &*listeners {
-            if flows.end(index).way.route.dst.rack() == rack {
+            if flows.end(index).way.envelope.route.dst.rack() == rack {
                 self.queue.push(time, Wake::Notified(index, tdn.0));
                 time += each;
             }
