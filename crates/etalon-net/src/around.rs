@@ -11,6 +11,8 @@ pub(crate) struct Around<H> {
     /// From ToR switch to ToR switch; none if there is no such way.
     delay: Option<Span>,
     packets: Fifo<(Time, Packet<H>)>,
+    /// When the first packet arrives.
+    next: Time,
 }
 
 impl<H: Copy> Around<H> {
@@ -18,6 +20,7 @@ impl<H: Copy> Around<H> {
         Around {
             delay,
             packets: Fifo::default(),
+            next: Time::MAX,
         }
     }
 
@@ -31,21 +34,19 @@ impl<H: Copy> Around<H> {
     #[inline]
     pub(crate) fn push(&mut self, arrival: Time, packet: Packet<H>) {
         self.packets.push_back((arrival, packet));
+        self.next = self.next.min(arrival);
     }
 
-    /// When the first packet arrives.
+    /// When the first packet arrives, [`Time::MAX`] if there is none.
     #[inline]
     pub(crate) fn next(&self) -> Time {
-        if self.delay.is_none() {
-            return Time::MAX;
-        }
-        self.packets.front().map_or(Time::MAX, |entry| entry.0)
+        self.next
     }
 
     /// Takes the first packet that has arrived by `now`, with the time at which it did.
     pub(crate) fn take(&mut self, now: Time) -> Option<(Time, Packet<H>)> {
         let first = *self.packets.front().filter(|first| first.0 <= now)?;
-        self.packets.pop_front();
+        self.next = self.packets.drop_front().map_or(Time::MAX, |next| next.0);
         Some(first)
     }
 }

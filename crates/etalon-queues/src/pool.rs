@@ -60,17 +60,12 @@ impl<T: Copy> Pool<T> {
                 slot.entry = entry;
                 id
             }
-            None => self.grow(entry),
+            None => {
+                // Not by a call, for which each entry would be put into memory first.
+                self.slots.push(Slot { entry, next: NONE });
+                self.slots.len() as PacketId - 1
+            }
         }
-    }
-
-    /// Puts a packet into a new slot, as none is free.
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, entry: T) -> PacketId {
-        let id = self.slots.len() as PacketId;
-        self.slots.push(Slot { entry, next: NONE });
-        id
     }
 
     /// A packet's place may be used again.

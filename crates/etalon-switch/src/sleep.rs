@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use etalon_units::{Span, Time};
 
 use crate::rules::{Rules, Step};
-use crate::{DropReason, Event, Packet, Pair, Probe, Sink, Switch};
+use crate::{DropReason, Event, HostId, Packet, Pair, Probe, Sink, Switch};
 
 impl<H: Copy> Switch<H> {
     /// From now on, before anything has happened, a pair sleeps until its first packet comes: only then the probe hears of its circuits,
@@ -30,28 +30,36 @@ impl<H: Copy> Switch<H> {
         }
     }
 
-    /// A packet finds no room in its VOQ, which holds `len`. If it is the first that ever came it will find some: the pair wakes.
-    /// Otherwise it is dropped, and this is false.
+    /// A packet finds no room in its VOQ. If it is the first that ever came it will find some: the pair wakes. Otherwise it is dropped.
+    /// In parts, which are handed on in registers: as a whole, each packet would be put into memory in case that this is called.
     #[cold]
     #[inline(never)]
-    pub(crate) fn makes_room<S: Sink<H>, P: Probe>(
+    pub(crate) fn enqueue_full<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        packet: Packet<H>,
-        len: u32,
+        (handle, bytes): (H, u32),
+        (src, dst): (HostId, HostId),
+        ect: bool,
         sink: &mut S,
         probe: &mut P,
-    ) -> bool {
+    ) {
+        let packet = Packet {
+            handle,
+            src,
+            dst,
+            bytes,
+        };
         let pair = packet.pair();
-        if self.core.voqs.get(pair).capacity() > 0 {
-            self.dropped(now, &packet, len, DropReason::Full, sink, probe);
-            return false;
+        let voq = self.core.voqs.get(pair);
+        if voq.capacity() > 0 {
+            let len = voq.len();
+            return self.dropped(now, &packet, len, DropReason::Full, sink, probe);
         }
         if self.has_sleepers {
             self.wake(pair, sink, probe);
         }
         self.core.voqs.open(pair);
-        true
+        self.admit(now, packet, ect, sink, probe);
     }
 
     /// Wakes all pairs.

@@ -251,16 +251,32 @@ impl<H: Copy> Switch<H> {
         probe: &mut P,
     ) {
         let Arrival { packet, ect, .. } = arrival;
-        let (pair, bytes) = (packet.pair(), packet.bytes);
+        let pair = packet.pair();
         debug_assert!(self.next_event() >= now, "the switch has not been advanced");
         assert!(pair.src.max(pair.dst) < self.racks, "there is no such rack");
         let voq = self.core.voqs.get(pair);
         let len = voq.len();
-        if len >= voq.capacity() && !self.makes_room(now, packet, len, sink, probe) {
-            return;
+        if len >= voq.capacity() {
+            let (ends, of) = ((packet.src, packet.dst), (packet.handle, packet.bytes));
+            return self.enqueue_full(now, of, ends, ect, sink, probe);
         }
+        self.admit(now, packet, ect, sink, probe);
+    }
+
+    /// A packet enters, for which its VOQ has room.
+    #[inline(always)] // one of its two calls is rare
+    pub(crate) fn admit<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        packet: Packet<H>,
+        ect: bool,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let (pair, bytes) = (packet.pair(), packet.bytes);
         let core = &mut self.core;
         let voq = core.voqs.get_mut(pair);
+        let len = voq.len();
         let marking = self.config.marking.as_ref();
         let ce = ect && marking.is_some_and(|marking| voq.marks(marking, len + 1));
         let id = core.pool.insert(Entry {
