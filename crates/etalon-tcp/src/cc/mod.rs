@@ -122,18 +122,18 @@ impl Window {
     #[inline]
     pub fn additive_increase(&mut self, w: u32, acked: u32) {
         let w = w.max(1);
-        let (bought, counted) = if self.cwnd_count < w {
+        let (mut bought, counted) = if self.cwnd_count < w {
             (0, self.cwnd_count)
         } else {
             (1, 0)
         };
-        let total = counted.saturating_add(acked);
-        if total < w {
-            self.cwnd_count = total;
+        self.cwnd_count = counted.saturating_add(acked);
+        if self.cwnd_count >= w {
+            bought += self.cwnd_count / w;
+            self.cwnd_count %= w;
+        }
+        if bought > 0 {
             self.grow(bought);
-        } else {
-            self.cwnd_count = total % w;
-            self.grow(bought + total / w);
         }
     }
 

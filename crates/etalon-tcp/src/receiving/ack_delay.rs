@@ -50,42 +50,20 @@ impl Wait {
     /// Data came, `gap` after the last. Returns whether that was so long ago that it is like the first.
     #[inline]
     pub fn follow(&mut self, gap: u64, rto: u64) -> bool {
-        match self.now {
+        let half = u64::from(self.now / 2);
+        let shortest = u64::from(self.least / 2);
+        self.now = match self.now {
             0 => {
                 self.restart();
-                true
+                return true;
             }
-            _ if self.is_pause(gap) => gap > rto,
-            _ => {
-                self.now = self.halfway(gap, rto);
-                false
-            }
-        }
-    }
-
-    /// A gap as long as the wait tells nothing of the segments to come.
-    #[inline]
-    fn is_pause(&self, gap: u64) -> bool {
-        gap > self.shortest_gap() && !self.outlasts(gap)
-    }
-
-    /// Shorter gaps count as this one.
-    #[inline]
-    fn shortest_gap(&self) -> u64 {
-        (self.least / 2).into()
-    }
-
-    /// The wait halfway between this one and two gaps, within which the next segment comes; not longer than a retransmission timeout if
-    /// the gap counts as it is.
-    #[inline]
-    fn halfway(&self, gap: u64, rto: u64) -> u32 {
-        let half = u64::from(self.now / 2);
-        let shortest = self.shortest_gap();
-        if gap > shortest {
-            (half + gap).min(rto) as u32
-        } else {
-            (half + shortest) as u32
-        }
+            // Halfway between the wait and two gaps, within which the next segment comes. Shorter gaps count as this one.
+            _ if gap <= shortest => (half + shortest) as u32,
+            // A gap as long as the wait tells nothing of the segments to come.
+            _ if !self.outlasts(gap) => return gap > rto,
+            _ => (half + gap).min(rto) as u32,
+        };
+        false
     }
 
     /// An ACK waited in vain: the next one waits longer.
