@@ -134,6 +134,37 @@ def test_a_host_that_computes_takes_no_time_of_another() -> None:
     assert took == pytest.approx([100_000] * 4, rel=0.01)
 
 
+SENDS_SELDOM = """
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(600):
+    time.sleep(20e-6)
+    s.sendto(b"x", ("r1h0", 7))
+"""
+COUNTS_POLLS = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 7))
+s.setblocking(False)
+polls = []
+for _ in range(600):
+    polls.append(1)
+    while True:
+        try:
+            s.recv(10)
+            break
+        except BlockingIOError:
+            polls[-1] += 1
+print(sum(polls[300:]))
+"""
+
+
+def test_who_polls_for_packets_and_no_deadline_polls_seldom() -> None:
+    server = python(COUNTS_POLLS, host="r1h0", name="server")
+    run = et.run(plan(server, python(SENDS_SELDOM, start="1ms")), engine="linux")
+    assert int(run.outputs["programs/server.out"]) < 4 * 300
+
+
 DEADLINES = """
 import time
 for ns in (30_000, 1_000_000, 20_000_000):

@@ -65,6 +65,8 @@ _OF_MPICH = {
     "UCX_NET_DEVICES": DEVICE,
     # A thread that spins for a lock while its holder is in a system call stops virtual time, since computing takes none.
     "UCX_USE_MT_MUTEX": "y",
+    # To replace mmap() and others, which serves only cards that read memory themselves, UCX polls the counter for 40 ms.
+    "UCX_MEM_EVENTS": "n",
     "FI_PROVIDER": "tcp",
     "FI_TCP_IFACE": DEVICE,
 }
