@@ -333,7 +333,7 @@ impl<C: CongestionControl> Connection<C> {
 
     fn on_payload(&mut self, segment: &Segment) {
         let len = u32::from(segment.len);
-        let rto = self.snd.paths.active.rtt.rto_ticks();
+        let rto = self.snd.paths.receivers_rtt().rto_ticks();
         let cwr = segment.flags.contains(Flags::CWR);
         let marks = Marks {
             ce: segment.ce,
@@ -351,7 +351,7 @@ impl<C: CongestionControl> Connection<C> {
             self.on_fin();
         }
         self.rcv
-            .schedule(&self.clock, self.snd.paths.active.rtt.srtt());
+            .schedule(&self.clock, self.snd.paths.receivers_rtt().srtt());
         if ends && self.config.auto_close {
             self.follow_peer();
         }
@@ -369,7 +369,7 @@ impl<C: CongestionControl> Connection<C> {
             && self
                 .rcv
                 .acks
-                .timer_fired(self.snd.paths.active.rtt.rto_ticks())
+                .timer_fired(self.snd.paths.receivers_rtt().rto_ticks())
         {
             self.rcv.stats.delayed_acks += 1;
         }

@@ -248,7 +248,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.snd.update_window(segment, false);
         let echoes = (self.snd.echoed, echoed_before);
-        let rtt = &self.snd.paths.active.rtt;
+        let rtt = self.snd.paths.receivers_rtt();
         self.rcv
             .receive_whole(&self.clock, len, segment.flags, echoes, rtt.rto_ticks());
         if !self.rcv.ack_due() {

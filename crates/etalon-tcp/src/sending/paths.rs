@@ -7,6 +7,7 @@
 use crate::Config;
 use crate::cc::CongestionControl;
 use crate::sending::path::{Path, PathId};
+use crate::sending::rtt::Rtt;
 use crate::timers::Clock;
 use std::sync::Arc;
 
@@ -208,6 +209,25 @@ impl<C> Paths<C> {
 }
 
 impl<C: CongestionControl> Paths<C> {
+    /// The RTT by which the receiving half goes. An end that only receives stays on the path of its handshake, though its ACKs name the TDN
+    /// in use.
+    #[inline]
+    pub fn receivers_rtt(&self) -> &Rtt {
+        match &self.parked {
+            Some(parked) => self.rtt_of_receiver(parked),
+            None => &self.active.rtt,
+        }
+    }
+
+    #[cold]
+    fn rtt_of_receiver<'a>(&'a self, parked: &'a Parked<C>) -> &'a Rtt {
+        let first = parked.paths.iter().find(|path| path.id == 0);
+        match first {
+            Some(first) if self.active.is_new() => &first.rtt,
+            _ => &self.active.rtt,
+        }
+    }
+
     pub fn new(config: &Config, clock: &Clock, cc: C) -> Paths<C> {
         Paths {
             active: Path::new(0, config, clock, cc),
@@ -299,5 +319,34 @@ impl<C: CongestionControl> Paths<C> {
         parked.are_several = true;
         parked.since = clock.us;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cc::Any;
+    use crate::sending::alone::Alone;
+
+    /// Seen on the Linux engine (plan 181 of `etalon validate --random 200 --seed 7001`): a receiver whose ACKs name TDN 1 holds SACKs back for
+    /// a twentieth of the handshake's round trip, though it has measured none of TDN 1.
+    #[test]
+    fn an_end_that_only_receives_stays_on_the_path_of_its_handshake() {
+        let mut alone = Alone::new("reno");
+        let (config, clock) = (alone.config.clone(), alone.clock.clone());
+        let snd = &mut alone.snd;
+        let handshake = 10_000;
+        snd.paths
+            .active
+            .rtt
+            .sample(&clock, &config, handshake, 0, 0);
+        let control = Any::by_name("reno", &[]).expect("a control");
+        snd.paths.add(&config, [control].into());
+        assert!(snd.paths.activate(&config, &clock, snd.nxt, 1, true));
+        assert_eq!(snd.paths.active.rtt.srtt(), 0);
+        assert_eq!(snd.paths.receivers_rtt().srtt(), handshake);
+        // What sends on it uses it.
+        alone.write(1_000);
+        assert_eq!(alone.send().len(), 1);
+        assert_eq!(alone.snd.paths.receivers_rtt().srtt(), 0);
     }
 }
