@@ -249,7 +249,6 @@ mod tests {
                 ip_id: 7,
                 ..Envelope::default()
             },
-            ..Packet::default()
         }
     }
 
