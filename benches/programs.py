@@ -26,6 +26,7 @@ from etalon.plan import Plan
 HERE = Path(__file__).resolve().parent
 MTU = 9000
 ROUNDS = 100_000
+FORKS = 1_000
 PAYLOAD = MTU - 52
 """Of a segment: without headers of IP and TCP and the time stamps."""
 REDIS = 'redis-server --bind 0.0.0.0 --protected-mode no --save "" --logfile /dev/null'
@@ -146,11 +147,11 @@ def measure(bench: Bench, turns: int) -> tuple[float, float]:
     return found[len(found) // 2], found[0]
 
 
-def round_us(tool: Path, what: str) -> float:
-    """Processor time of a round in which two processes of this machine itself wake each other by a futex."""
+def here_us(tool: Path, what: str, times: int) -> float:
+    """Processor time that this machine itself takes for something, outside any run."""
     before = cpu()
-    subprocess.run([tool, what, str(ROUNDS)], check=True)
-    return 1e6 * (cpu() - before) / ROUNDS
+    subprocess.run([tool, what, str(times)], check=True)
+    return 1e6 * (cpu() - before) / times
 
 
 def missing(bench: Bench) -> str:
@@ -175,7 +176,7 @@ def main() -> None:
         subprocess.run(["cc", "-O1", "-static", "-o", tool, HERE / "programs.c"], check=True)
         print("| what | processor time, median | best |\n|---|---:|---:|")
         for bench in benches(tool):
-            # A whole run takes minutes: it is not made unless asked for.
+            # A whole run takes long: it is not made unless asked for.
             if given.only not in bench.name if given.only else bench.whole:
                 continue
             absent = missing(bench)
@@ -187,10 +188,11 @@ def main() -> None:
                 f"| {bench.name} | {median:.3g} {bench.unit} | {best:.3g} {bench.unit} |",
                 flush=True,
             )
-        both, one = (round_us(tool, what) for what in ("rounds", "rounds-without"))
+        both, one = (here_us(tool, what, ROUNDS) for what in ("rounds", "rounds-without"))
         print(
             f"\nTwo processes of this machine that wake each other in turn: {both:.3g} us a round; "
-            f"{one:.3g} us if one of them may not read the time stamp counter."
+            f"{one:.3g} us if one of them may not read the time stamp counter. "
+            f"A fork, exec and exit: {here_us(tool, 'fork', FORKS):.3g} us."
         )
     print(f"\nLoad of the machine: {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors.")
 
