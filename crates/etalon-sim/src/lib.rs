@@ -18,6 +18,7 @@ mod hosts;
 mod jobs;
 mod mptcp_options;
 mod nic;
+mod outcome;
 mod packet;
 mod parcels;
 mod plugins;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is on hosts: flows, applications, packets.
 
-use etalon_jobs::JobRows;
-use etalon_measure::results::Write;
-use etalon_measure::{FlowFacts, Meter, Metrics};
+use etalon_measure::{Meter, Metrics};
 use etalon_net::{Arrival, Delivery, Edge, Environment, Part, Transmission};
-use etalon_scenario::{Flow, Scenario, ScenarioError, Transport};
+use etalon_scenario::{Scenario, ScenarioError, Transport};
 use etalon_schedule::Answer;
-use etalon_switch::{DropReason, Plane};
+use etalon_switch::{DropReason, Pair, Plane};
 use etalon_tcp::{Flags, PathId};
 use etalon_units::Time;
 
@@ -45,7 +43,7 @@ pub(crate) struct World<'a, 's, T> {
     /// Flows that have not ended and were not killed.
     pub(crate) unfinished: usize,
     /// Applications; apart while they are at work.
-    jobs: Option<Box<Jobs>>,
+    pub(crate) jobs: Option<Box<Jobs>>,
     /// Workloads that functions of the user's make; apart while they are at work.
     pub(crate) generated: Option<Box<Generated>>,
     /// Jobs that write to HDFS: generators are numbered after these.
@@ -129,40 +127,6 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
                 |(group, _)| groups[group as usize].facts(flows).counters,
             )
         });
-    }
-
-    /// What is known of each flow.
-    pub(crate) fn facts(&self) -> Vec<FlowFacts> {
-        if self.flows.come_and_go() {
-            let open = self.flows.open_streamed().into_iter();
-            return open.map(|(.., facts)| facts).collect();
-        }
-        let planned = self.flows.planned() as usize;
-        let others = planned + self.flows.subflows();
-        let shown = (0..planned).chain(others..self.flows.len());
-        let mut facts: Vec<FlowFacts> = shown.map(|flow| self.flows.facts(flow)).collect();
-        for group in self.groups.iter() {
-            facts[group.flows[0] as usize] = group.facts(&self.flows);
-        }
-        facts
-    }
-
-    /// The files that jobs write.
-    pub(crate) fn writes(&self) -> Vec<Write> {
-        self.jobs
-            .as_ref()
-            .map_or_else(Vec::new, |jobs| jobs.writes())
-    }
-
-    /// What jobs of ranks did: their iterations and steps.
-    pub(crate) fn take_job_rows(&mut self) -> JobRows {
-        let rows = self.jobs.as_mut().map(|jobs| jobs.take_rows());
-        rows.unwrap_or_default()
-    }
-
-    /// What tables are made of, which take memory by flow, as do the hosts' ends: these are no more.
-    pub(crate) fn into_what_is_left(self) -> (Meter, Vec<Flow>, T) {
-        (self.meter, self.flows.into_opened(), self.tap)
     }
 
     /// The experiment may be one that ends when every flow is over, killed ones included, and every job.
@@ -386,25 +350,14 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             route,
             ..
         } = packet.envelope;
-        let to_client = index & 1 == 0;
         let row = match T::PLAIN {
             true => (index >> 1) as usize,
             false => self.flows.row_at(place, index),
         };
         let (seq, payload) = (packet.segment.seq, u32::from(packet.segment.len));
-        let pair = route.pair();
         let of_subflow = !T::PLAIN && self.meter_subflow(now, handle, plane);
-        if payload > 0 && !of_subflow && self.meter.is_carried(pair) {
-            if to_client {
-                self.meter.other_left(pair, payload, plane);
-            } else {
-                let end = seq.wrapping_add(payload);
-                self.meter.data_left(now, row, payload, end, plane);
-                if !T::PLAIN && self.meter.follows_order() {
-                    let offset = seq.wrapping_sub(self.flows.first_byte(index ^ 1));
-                    self.meter.data_left_in_order(row, 0, offset, payload);
-                }
-            }
+        if payload > 0 && !of_subflow && self.meter.is_carried(route.pair()) {
+            self.count_data(now, (index, row), route.pair(), (seq, payload), plane);
         }
         packet = self.pool.get_mut(handle);
         let mut end = self.flows.at(place, index);
@@ -430,7 +383,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         if !T::PLAIN && end.follows == Follows::AsSubflow {
             return self.after_segment(now, index, edge);
         }
-        if to_client {
+        if index & 1 == 0 {
             let cwnd = connection.path().window().cwnd;
             self.meter.follow_cwnd(now, row, cwnd);
         } else if self.meter.received(now, row, received) {
@@ -445,6 +398,27 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         }
         if self.flows.left_network(place) {
             self.flows.close_if_over(index >> 1);
+        }
+    }
+
+    /// Data for an endpoint have left the network: they are counted for its flow, whose row this is.
+    #[inline(always)] // its only call
+    fn count_data(
+        &mut self,
+        now: Time,
+        (index, row): (u32, usize),
+        pair: Pair,
+        (seq, payload): (u32, u32),
+        plane: Plane,
+    ) {
+        if index & 1 == 0 {
+            return self.meter.other_left(pair, payload, plane);
+        }
+        let end = seq.wrapping_add(payload);
+        self.meter.data_left(now, row, payload, end, plane);
+        if !T::PLAIN && self.meter.follows_order() {
+            let offset = seq.wrapping_sub(self.flows.first_byte(index ^ 1));
+            self.meter.data_left_in_order(row, 0, offset, payload);
         }
     }
 
