@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 Statistic = Literal["mean", "p50", "p99"]
 LABELS: Final = {
-    "mean": "mean completion time (ms)",
-    "p50": "median completion time (ms)",
-    "p99": "99th percentile of completion time (ms)",
+    "mean": "completion time, mean (ms)",
+    "p50": "completion time, median (ms)",
+    "p99": "completion time, p99 (ms)",
 }
 X: Final = "flow size (bytes)"
 
