@@ -2,7 +2,7 @@
 //! What is reported is what arrives.
 
 use crate::estimator::{Estimator, Reports};
-use crate::run::{bare, exact, preloaded, run};
+use crate::run::{bare, exact, left_out, preloaded, run};
 use crate::sink::Sink;
 use std::process::{Command, Stdio};
 
@@ -30,6 +30,9 @@ fn many_threads_on_one_socket() {
 
 #[test]
 fn many_threads_on_many_sockets() {
+    if !Estimator::has_room() {
+        return left_out("only root gives a socket room for the reports of 160 at once");
+    }
     let reports = exact("threads-many-sockets");
     assert_eq!(reports.of.len(), 160);
     assert!(all_closed(&reports));
