@@ -237,7 +237,14 @@ fn a_program_that_is_killed_leaves_no_demand() {
         programs: vec![
             python((1, 0), 0, READER),
             python((0, 0), 1_000_000, &writer("r1h0", 400_000_000)),
-            bash((0, 0), "sleep 0.1; pkill -9 -x python3"),
+            bash(
+                (0, 0),
+                "sleep 0.1
+                for process in /proc/[0-9]*; do
+                    read -r name < $process/comm
+                    [ $name != python3 ] || kill -9 ${process#/proc/}
+                done",
+            ),
         ],
         ..Options::default()
     };
