@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -422,10 +422,10 @@ def stopped(build: subprocess.Popen[str], number: signal.Signals) -> str:
     """Signals a command while its build sleeps; gives what it said, once nothing of the build runs any more."""
     with build:
         wait_for((places.trees() / "hz250" / "begun").exists)
-        wait_for(lambda: sleepers() != [])
+        wait_for(lambda: sleepers(places.trees()) != [])
         build.send_signal(number)
         _, errors = build.communicate(timeout=30)
-    wait_for(lambda: sleepers() == [])
+    wait_for(lambda: sleepers(places.trees()) == [])
     assert kernel.find() is None
     assert cache.kept() == []
     assert not list(places.images().glob("*"))
@@ -483,14 +483,20 @@ def test_what_unpacks_dies_with_the_command(checkout: Path, tmp_path: Path) -> N
         env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
     ) as process:
         wait_for((tmp_path / "begun").exists)
-        wait_for(lambda: len(sleepers()) == 2)
+        wait_for(lambda: len(sleepers(tmp_path)) == 2)
         process.kill()
-    wait_for(lambda: sleepers() == [])
+    wait_for(lambda: sleepers(tmp_path) == [])
 
 
-def sleepers() -> list[str]:
-    lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in lines.splitlines() if line == "sleep 1234.5"]
+def sleepers(folder: Path) -> list[Path]:
+    """Processes of `sleep` in a folder: other tests have some, too, and so may other users of the machine."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it is no more, or somebody else's
+            sleeps = (process / "cmdline").read_bytes().startswith(b"sleep\0")
+            if sleeps and (process / "cwd").readlink().is_relative_to(folder):
+                found.append(process)
+    return found
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
+import tarfile
 from pathlib import Path
 
 MAKEFILE = """\
@@ -92,9 +92,8 @@ def edit(file: Path, old: str, new: str) -> None:
 
 def pack(folder: Path, archive: Path) -> Path:
     """A tar archive of a folder, whose top is that folder."""
-    subprocess.run(
-        ["tar", "-C", folder.parent, "-caf", archive, folder.name], check=True, capture_output=True
-    )
+    with tarfile.open(archive, f"w:{archive.suffix[1:]}") as tar:
+        tar.add(folder, arcname=folder.name)
     return archive
 
 

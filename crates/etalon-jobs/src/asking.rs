@@ -103,8 +103,9 @@ pub struct Asking {
     /// The circuits of the step before the goal, in order.
     last: Vec<CrossConnect>,
     ranks_of: BTreeMap<u16, Vec<u32>>,
-    /// By rank, the place of the step that it waits in.
-    waiting: Vec<Option<Place>>,
+    /// By rank, the place of the last step that it has come to, and whether it has yet to send there.
+    come: Vec<Option<Place>>,
+    waits: Vec<bool>,
     /// All steps before this one, and this one, may be done.
     granted: Option<Place>,
     /// When circuits of the step that was granted last were asked for.
@@ -143,7 +144,8 @@ impl Asking {
             reach,
             last: first,
             ranks_of,
-            waiting: alloc::vec![None; racks.len()],
+            come: alloc::vec![None; racks.len()],
+            waits: alloc::vec![false; racks.len()],
             unfinished: racks.len() as u32,
             racks,
             granted: None,
@@ -170,7 +172,8 @@ impl Asking {
         out: &mut Vec<Wish>,
     ) {
         let place = Place::from(iteration) * Place::from(program.steps()) + Place::from(step);
-        self.waiting[rank as usize] = Some(place);
+        self.come[rank as usize] = Some(place);
+        program.sends(rank, step, |_, _| self.waits[rank as usize] = true);
         if let Some(goal) = &mut self.goal {
             goal.missing -= u32::from(goal.place == place);
         }
@@ -307,7 +310,7 @@ impl Asking {
         if needs.values().all(|(_, route)| route.is_empty()) {
             return None;
         }
-        let there = self.waiting.iter().zip(&ranks);
+        let there = self.come.iter().zip(&ranks);
         let there = there.filter(|&(at, takes_part)| *at == Some(place) && *takes_part);
         let there = there.count();
         let lacks = |connect: &&CrossConnect| !self.held.contains_key(connect);
@@ -336,10 +339,7 @@ impl Asking {
             // Who waits for an earlier goal was looked at then.
             let is_there = match come.take() {
                 Some(come) => come >= place,
-                None => self
-                    .waiting
-                    .iter()
-                    .any(|at| at.is_some_and(|at| at >= place)),
+                None => self.come.iter().any(|at| at.is_some_and(|at| at >= place)),
             };
             if goal.lacking == 0 {
                 if !is_there {
@@ -401,25 +401,23 @@ impl Asking {
         }
     }
 
-    /// If a rank waits and may send, it does so.
+    /// If a rank waits and may send, it does so. Who only receives waits for no circuits.
     fn let_go(&mut self, rank: u32, program: &Program, out: &mut Vec<Wish>) {
-        let Some(place) = self.waiting[rank as usize] else {
+        let (Some(place), true) = (self.come[rank as usize], self.waits[rank as usize]) else {
             return;
         };
         if self.goal.as_ref().is_some_and(|goal| goal.place <= place) {
             return;
         }
         let step = (place % Place::from(program.steps())) as u32;
-        let (mut sends, mut is_up) = (false, true);
+        let mut is_up = true;
         program.sends(rank, step, |peer, _| {
-            sends = true;
             let routes = self.carried.get(&self.pair(rank, peer));
             let mut needed = routes.into_iter().flatten().flat_map(|route| route.iter());
             is_up &= needed.all(|connect| self.held.get(connect).is_none_or(|held| held.up));
         });
-        // Who only receives waits for nobody's leave, and may be steps further before it came.
-        if sends && is_up {
-            self.waiting[rank as usize] = None;
+        if is_up {
+            self.waits[rank as usize] = false;
             let asked = self.asked.filter(|_| self.granted == Some(place));
             out.push(Wish::Go { rank, asked });
         }

@@ -83,6 +83,8 @@ pub struct Rank {
     step: u32,
     /// What it has yet to hear of before the step is over.
     pending: u32,
+    /// It has asked for leave to send in this step.
+    asks: bool,
 }
 
 impl Rank {
@@ -94,6 +96,7 @@ impl Rank {
             iteration: 0,
             step: 0,
             pending: 0,
+            asks: false,
         }
     }
 
@@ -114,6 +117,8 @@ impl Rank {
         if happened == Happened::Begin {
             todo.push(Do::Begin { iteration: 0 });
         } else if happened == Happened::Granted {
+            debug_assert!(self.asks, "leave is for the step that it was asked for");
+            self.asks = false;
             return self.send(program, todo);
         } else {
             debug_assert!(self.pending > 0, "a rank hears of what it waits for");
@@ -159,6 +164,7 @@ impl Rank {
                             .map(|&(from, bytes)| Do::Receive { from, bytes }),
                     );
                     if program.asks() {
+                        self.asks = !sends.is_empty();
                         todo.push(Do::Ask);
                     } else {
                         let send = |&(to, bytes)| self.message(to, bytes);

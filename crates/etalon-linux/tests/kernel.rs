@@ -4,6 +4,8 @@
 
 #[path = "kernel/computed_weeks.rs"]
 mod computed_weeks;
+#[path = "../../libadu/tests/preloaded/installed.rs"]
+mod installed;
 #[path = "kernel/processors.rs"]
 mod processors;
 #[path = "kernel/programs.rs"]
@@ -22,6 +24,8 @@ use etalon_measure::results::{Column, Table};
 use etalon_measure::{Control, TraceRequest};
 use etalon_scenario::{Marking, Network, Program, Resize, Scenario};
 use etalon_units::{Rate, Span, Time};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use programs::bash;
 use serde_json::{Value, json};
 
@@ -326,10 +330,8 @@ fn a_kernel_that_is_killed_is_said_so() {
         loop {
             if let Some(pid) = processes(&path).first() {
                 std::thread::sleep(Duration::from_millis(700));
-                let kill = Command::new("sh")
-                    .args(["-c", "kill -KILL $0", pid])
-                    .status();
-                return kill.expect("a shell");
+                let pid = Pid::from_raw(pid.parse().expect("a number"));
+                return kill(pid, Signal::SIGKILL).expect("killed");
             }
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -61,6 +61,12 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Whether applications open flows beside those that are listed: HDFS, jobs of ranks, or workloads in Python.
+    #[must_use]
+    pub fn has_applications(&self) -> bool {
+        !(self.dfsio.is_empty() && self.jobs.is_empty() && self.generators.is_empty())
+    }
+
     /// Reads a scenario from JSON and checks it.
     ///
     /// # Errors

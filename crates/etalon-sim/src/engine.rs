@@ -71,11 +71,11 @@ fn has_extras(plan: &Scenario, flows: &[Flow]) -> bool {
 fn is_plain(plan: &Scenario) -> bool {
     let is_common =
         |flow: &Flow| flow.transport.is_tcp() && !matches!(*flow.transport, Transport::Mptcp(_));
-    let has_jobs = !plan.dfsio.is_empty() || !plan.jobs.is_empty() || !plan.generators.is_empty();
     let is_followed = !plan.measure.flows.is_empty() || plan.measure.reordering;
     let is_told = plan.notify().is_some();
     let holds = !matches!(plan.nights(), Ok(None));
-    let is_uncommon = has_jobs || is_followed || is_told || holds || stack::announces(plan);
+    let is_uncommon =
+        plan.has_applications() || is_followed || is_told || holds || stack::announces(plan);
     !is_uncommon && plan.flows.iter().all(is_common)
 }
 
@@ -104,6 +104,7 @@ fn drive<T: Tap, O: Observer>(
                 .to_owned(),
         ));
     }
+    debug_assert!(!T::PLAIN || streamed.is_none() && is_plain(plan));
     let observer = observer(Metrics::new(plan));
     let drive = Drive {
         plan,
@@ -354,4 +355,37 @@ fn net<N: Network<PacketId>>(
         net.edge_mut().hold_in(nights);
     }
     Ok(net)
+}
+
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+#[allow(unused_imports, unreachable_pub)]
+mod common;
+
+#[cfg(test)]
+mod tests {
+    use super::{common, is_plain};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn a_plan_of_tcp_is_plain_until_packets_have_something_to_be_asked() {
+        let notify =
+            json!({"before_ns": 0, "delay_ns": 1000, "jitter_ns": 0, "lost_ppm": 0, "each_ns": 0});
+        let mptcp = json!({"mptcp": {"subflows": 2, "scheduler": "tdm", "acks": "pinned", "reinject": true}});
+        let uncommon: [(&str, Value); 5] = [
+            ("/measure/flows", json!([0])),
+            ("/measure/reordering", json!(true)),
+            ("/network/rdcn/hold", json!(true)),
+            ("/network/rdcn/notify", notify),
+            ("/flows/3/transport", mptcp),
+        ];
+        let plan = common::strobe(1, 16);
+        assert!(is_plain(&common::plan(&plan)));
+        for (key, value) in uncommon {
+            let mut plan = plan.clone();
+            let (table, key) = key.rsplit_once('/').expect("a key");
+            plan.pointer_mut(table).expect("a table")[key] = value;
+            assert!(!is_plain(&common::plan(&plan)), "{table}/{key}");
+        }
+    }
 }

@@ -52,6 +52,12 @@ impl Groups {
         found.filter(|&(group, _)| group != ALONE)
     }
 
+    /// The group whose first subflow a flow is.
+    pub(crate) fn of_first(&self, flow: u32) -> Option<&Group> {
+        let (group, subflow) = self.of(flow)?;
+        (subflow == 0).then(|| &self.all[group as usize])
+    }
+
     /// The ends of a host that send ACKs only while their TDN is there.
     pub(crate) fn pinned(&self, host: u32) -> &[u32] {
         &self.pinned[host as usize]

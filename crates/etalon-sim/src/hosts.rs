@@ -87,8 +87,7 @@ impl Hosts {
         if flows.iter().all(|flow| flow.transport.is_tcp()) {
             return Ok(None);
         }
-        let alone = plan.dfsio.is_empty() && plan.generators.is_empty() && plan.jobs.is_empty();
-        if edge.accounts().is_some() || !alone {
+        if edge.accounts().is_some() || plan.has_applications() {
             return Err(ScenarioError(
                 "the simulator has flows that TCP does not carry neither beside jobs or generators nor where hosts announce demand"
                     .to_owned(),

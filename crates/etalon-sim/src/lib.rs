@@ -4,6 +4,9 @@
 //! Everything is deterministic: one seed, one ChaCha stream for each named component, a total order of events. The same
 //! plan and seed give the same [digest](results::Meta::digest) on any machine and any number of workers.
 
+#[cfg(test)]
+extern crate self as etalon_sim; // so that plans of integration tests serve unit tests, too
+
 mod bulk;
 mod carried;
 mod carrier;

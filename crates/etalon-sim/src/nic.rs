@@ -49,7 +49,6 @@ pub(crate) fn send<T: Tap>(
             pool,
             edge,
             done: now,
-            part: 0,
         };
         end.connection.transmit(now.0 * tdf, &mut nic);
         if answers {
@@ -80,8 +79,6 @@ struct Nic<'a, T> {
     edge: &'a mut Edge<PacketId>,
     /// When the NIC is done with what was handed over last.
     done: Time,
-    /// Bytes that were handed over of a chunk that goes on.
-    part: u32,
 }
 
 impl<T> Nic<'_, T> {
@@ -121,13 +118,8 @@ impl<T: Tap> Outlet for Nic<'_, T> {
         true
     }
 
-    fn part_of_chunk(&mut self, payload: u32) {
-        self.part += payload;
-    }
-
     #[inline(always)] // with every burst
     fn end_chunk(&mut self, payload: u32) {
-        let payload = std::mem::take(&mut self.part) + payload;
         if payload > 0 {
             let time = self.done;
             self.way

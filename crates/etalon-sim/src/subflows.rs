@@ -100,14 +100,13 @@ pub(crate) fn check(plan: &Scenario) -> Result<(), ScenarioError> {
     let estimator = plan.control().map(|control| control.estimator);
     let announces = estimator.is_some_and(|estimator| estimator != Estimator::Voq);
     let applications = !plan.dfsio.is_empty() || !plan.jobs.is_empty();
-    let has_jobs = applications || !plan.generators.is_empty();
     if applications && !plan.generators.is_empty() {
         return Err(ScenarioError(
             "a workload in Python runs neither beside [[job]] nor [[dfsio]]: split the plan in two"
                 .to_owned(),
         ));
     }
-    if job || flow && (announces || has_jobs) {
+    if job || flow && (announces || plan.has_applications()) {
         return Err(ScenarioError(
             "the simulator has MPTCP neither beside jobs nor where hosts announce demand"
                 .to_owned(),
@@ -143,9 +142,6 @@ impl<T: Tap> World<'_, '_, T> {
     #[cold]
     #[inline(never)]
     pub(crate) fn meter_subflow(&mut self, now: Time, handle: PacketId, plane: Plane) -> bool {
-        if self.groups.is_empty() {
-            return false;
-        }
         let packet = self.pool.get_mut(handle);
         let (index, pair) = (packet.envelope.to, packet.envelope.route.pair());
         let (seq, payload) = (packet.segment.seq, u32::from(packet.segment.len));

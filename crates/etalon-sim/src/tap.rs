@@ -9,8 +9,7 @@ use crate::packet::Packet;
 
 /// Sees packets at the network's edges. Does nothing unless overridden.
 pub(crate) trait Tap {
-    /// The run is TCP's flows and no more: nothing uncommon that every packet would have to be asked about, be it other transports, MPTCP, jobs,
-    /// flows that come and go, announcements, hosts that are told of networks or hold what they have in nights, senders or an order that is followed, or [`Tap::EXTRAS`].
+    /// The run is TCP's flows and no more, so that packets are not asked about anything uncommon (`is_plain` in `engine.rs` lists it).
     const PLAIN: bool = false;
 
     /// The run may have what few have and every packet would have to be asked about: telemetry, or flows whose packets spread over all ways.

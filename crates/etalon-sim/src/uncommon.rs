@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a packet leads to where a plan has what few have ([`Tap::PLAIN`]).
+//! What follows a packet in runs that are not [plain](Tap::PLAIN).
 
 use etalon_net::Edge;
 use etalon_units::Time;

@@ -121,11 +121,8 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             return self.meter.begin(now, |slot| flows.counters_at(slot));
         }
         self.meter.begin(now, |flow| {
-            let group = groups.of(flow as u32);
-            group.map_or_else(
-                || flows.counters(flow),
-                |(group, _)| groups[group as usize].facts(flows).counters,
-            )
+            let group = groups.of_first(flow as u32);
+            group.map_or_else(|| flows.counters(flow), |group| group.facts(flows).counters)
         });
     }
 
@@ -355,7 +352,8 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             false => self.flows.row_at(place, index),
         };
         let (seq, payload) = (packet.segment.seq, u32::from(packet.segment.len));
-        let of_subflow = !T::PLAIN && self.meter_subflow(now, handle, plane);
+        let has_groups = !T::PLAIN && !self.groups.is_empty();
+        let of_subflow = has_groups && self.meter_subflow(now, handle, plane);
         if payload > 0 && !of_subflow && self.meter.is_carried(route.pair()) {
             self.count_data(now, (index, row), route.pair(), (seq, payload), plane);
         }

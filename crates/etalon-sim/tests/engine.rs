@@ -30,7 +30,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     assert_ne!(first.meta.digest, run(&value).meta.digest);
 }
 
-/// Where senders or the order of data are followed, `uncommon.rs` does what the world does of a plain run.
+/// A plain run is compiled apart; where senders or the order of data are followed, packets take the general way.
 #[test]
 fn to_follow_senders_and_order_changes_nothing_else() {
     let mut value = strobe(30, 16);

@@ -10,13 +10,7 @@ pub trait Outlet {
     /// one. Returns whether there was.
     fn put(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> bool;
 
-    /// What was put last has so many bytes of a chunk that goes on.
-    fn part_of_chunk(&mut self, payload: u32) {
-        let _ = payload;
-    }
-
-    /// The last segments of a chunk, with `payload` bytes together, were put: with its other parts they count as queued below TCP until all
-    /// has left the host.
+    /// A chunk of `payload` bytes was put: it counts as queued below TCP until all of it has left the host.
     fn end_chunk(&mut self, payload: u32) {
         let _ = payload;
     }

@@ -65,7 +65,8 @@ impl Prediction {
 }
 
 impl<C: CongestionControl> Connection<C> {
-    /// Sends all that is due at `now`, as [`poll_transmit`](Connection::poll_transmit) would yield it.
+    /// Sends all that is due at `now`, as [`poll_transmit`](Connection::poll_transmit) would yield it. After a segment, that is the instant at
+    /// which the segment came.
     #[inline(always)] // for every packet
     pub fn transmit(&mut self, now: u64, outlet: &mut impl Outlet) {
         if self.is_silent() {

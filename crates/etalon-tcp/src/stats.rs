@@ -14,7 +14,7 @@ pub struct Stats {
     pub data_segments_sent: u64,
     /// Segments with payload received, duplicates included.
     pub data_segments_received: u64,
-    /// Segments without payload sent.
+    /// Pure ACKs sent.
     pub acks_sent: u64,
     /// Retransmissions, those of SYNs and probes included.
     pub retransmits: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Tally {
     /// Segments with payload, and the others.
     pub data_segments_received: u64,
     pub others_received: u64,
-    /// Segments without payload: ACKs, and the others.
+    /// Pure ACKs, and SYNs, FINs and RSTs without payload.
     pub acks_sent: u64,
     pub others_sent: u64,
 }

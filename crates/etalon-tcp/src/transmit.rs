@@ -24,24 +24,24 @@ impl<C: CongestionControl> Connection<C> {
     #[inline(never)]
     pub(crate) fn transmit_generally(&mut self, now: u64, outlet: &mut impl Outlet) {
         self.rcv.provide(outlet);
-        let mut payload = 0;
+        let (mut payload, mut part) = (0, 0);
         while outlet.put(|out| {
             let sends = self.poll_transmit_into(now, out);
             payload = u32::from(out.len);
             sends
         }) {
-            match self.snd.chunk.left {
-                0 => outlet.end_chunk(payload),
-                _ => outlet.part_of_chunk(payload),
+            part += payload;
+            if self.snd.chunk.left == 0 {
+                outlet.end_chunk(std::mem::take(&mut part));
             }
             if self.is_silent() {
                 break;
             }
-            if self.owes_only_data() {
+            if part == 0 && self.owes_only_data() {
                 return self.send_data(outlet);
             }
         }
-        outlet.end_chunk(0);
+        outlet.end_chunk(part);
     }
 
     /// As [`poll_transmit`](Connection::poll_transmit), but puts the segment in its place. Returns whether there was one; if not, `out`

@@ -241,8 +241,7 @@ fn a_program_that_is_killed_leaves_no_demand() {
                 (0, 0),
                 "sleep 0.1
                 for process in /proc/[0-9]*; do
-                    read -r name < $process/comm
-                    [ $name != python3 ] || kill -9 ${process#/proc/}
+                    read -r name < $process/comm && [ \"$name\" = python3 ] && kill -9 ${process#/proc/}
                 done",
             ),
         ],

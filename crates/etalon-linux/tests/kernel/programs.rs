@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs on emulated hosts.
 
+use super::installed::installed;
 use super::*;
 
 #[test]
@@ -45,24 +46,17 @@ fn programs_run_on_hosts_in_virtual_time() {
     assert_eq!(four.status, Some(127));
 }
 
-/// Whether a program of the system is not there, so that a test is left out. With `CI` or `ETALON_TEST_ALL` in the environment all must be.
-fn is_missing(program: &str) -> bool {
-    let path = std::env::var("PATH").expect("a PATH") + ":/usr/sbin:/sbin";
-    let is_there = std::env::split_paths(&path).any(|folder| folder.join(program).exists());
-    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let all = ["CI", "ETALON_TEST_ALL"].iter().any(is_set);
-    assert!(is_there || !all, "{program} is not installed");
-    !is_there
-}
-
 /// What Open vSwitch and OTCP's agent take for granted.
 #[test]
 #[ignore = "needs a kernel"]
 fn programs_make_hosts_devices_and_cgroups() {
-    if ["ip", "tc", "ping"]
-        .iter()
-        .any(|program| is_missing(program))
-    {
+    let programs = [
+        ("ip", "iproute2"),
+        ("tc", "iproute2"),
+        ("ping", "iputils-ping"),
+    ];
+    let is_missing = |&(program, package): &(&str, &str)| installed(program, package).is_none();
+    if programs.iter().any(is_missing) {
         return;
     }
     let options = Options {

@@ -122,18 +122,16 @@ impl Window {
     #[inline]
     pub fn additive_increase(&mut self, w: u32, acked: u32) {
         let w = w.max(1);
-        let (mut bought, counted) = if self.cwnd_count < w {
+        let (bought, counted) = if self.cwnd_count < w {
             (0, self.cwnd_count)
         } else {
             (1, 0)
         };
-        self.cwnd_count = counted.saturating_add(acked);
-        if self.cwnd_count >= w {
-            bought += self.cwnd_count / w;
-            self.cwnd_count %= w;
-        }
-        if bought > 0 {
-            self.grow(bought);
+        let total = counted.saturating_add(acked);
+        self.cwnd_count = total % w;
+        let more = bought + total / w;
+        if more > 0 {
+            self.grow(more);
         }
     }
 

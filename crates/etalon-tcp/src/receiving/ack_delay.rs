@@ -50,19 +50,19 @@ impl Wait {
     /// Data came, `gap` after the last. Returns whether that was so long ago that it is like the first.
     #[inline]
     pub fn follow(&mut self, gap: u64, rto: u64) -> bool {
-        let half = u64::from(self.now / 2);
+        if self.now == 0 {
+            self.restart();
+            return true;
+        }
         let shortest = u64::from(self.least / 2);
-        self.now = match self.now {
-            0 => {
-                self.restart();
-                return true;
-            }
-            // Halfway between the wait and two gaps, within which the next segment comes. Shorter gaps count as this one.
-            _ if gap <= shortest => (half + shortest) as u32,
+        let counts = gap > shortest; // a shorter one is taken for that
+        if counts && !self.outlasts(gap) {
             // A gap as long as the wait tells nothing of the segments to come.
-            _ if !self.outlasts(gap) => return gap > rto,
-            _ => (half + gap).min(rto) as u32,
-        };
+            return gap > rto;
+        }
+        // Halfway between the wait and two gaps, within which the next segment comes.
+        let most = if counts { rto } else { u64::MAX };
+        self.now = (u64::from(self.now / 2) + gap.max(shortest)).min(most) as u32;
         false
     }
 

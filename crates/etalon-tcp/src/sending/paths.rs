@@ -209,7 +209,7 @@ impl<C> Paths<C> {
 }
 
 impl<C: CongestionControl> Paths<C> {
-    /// The RTT by which the receiving half goes. An end that only receives stays on the path of its handshake, though its ACKs name the TDN
+    /// The RTT by which the receiving half goes: until an end sends data on a TDN, that of the handshake's path, though its ACKs name the TDN
     /// in use.
     #[inline]
     pub fn receivers_rtt(&self) -> &Rtt {
@@ -219,7 +219,7 @@ impl<C: CongestionControl> Paths<C> {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn rtt_of_receiver<'a>(&'a self, parked: &'a Parked<C>) -> &'a Rtt {
         let first = parked.paths.iter().find(|path| path.id == 0);
         match first {

@@ -76,16 +76,38 @@ impl Reports {
     }
 }
 
-/// Datagrams that a socket had no room for, as Linux counts them.
+/// Datagrams that a socket had no room for, as Linux counts them (`SO_MEMINFO`: /proc/net/udp may miss a socket while others come and go).
 fn dropped(socket: &UdpSocket) -> u64 {
-    let port = socket.local_addr().expect("bound").port();
-    let local = format!("0100007F:{port:04X}");
-    let table = std::fs::read_to_string("/proc/net/udp").expect("Linux has it");
-    let row = table
-        .lines()
-        .find(|row| row.split_whitespace().nth(1) == Some(local.as_str()));
-    let drops = row.and_then(|row| row.split_whitespace().last()?.parse().ok());
-    drops.expect("the socket is listed")
+    const DROPS: usize = 8;
+    let mut counts = [0_u32; DROPS + 1];
+    let mut length = size_of_val(&counts) as libc::socklen_t;
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_MEMINFO);
+    let room = (&raw mut counts).cast();
+    // SAFETY: there is room for `length` bytes.
+    let failed =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, room, &raw mut length) };
+    assert_eq!(
+        (failed, length as usize),
+        (0, size_of_val(&counts)),
+        "Linux has it"
+    );
+    counts[DROPS].into()
+}
+
+/// Gives a socket room for 64 MiB, if it may have that.
+fn widen(socket: &UdpSocket) -> bool {
+    let room: libc::c_int = 64 << 20;
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_RCVBUFFORCE);
+    // SAFETY: `room` lives through the call.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const room).cast(),
+            4,
+        ) == 0
+    }
 }
 
 /// An estimator that only sums up.
@@ -96,21 +118,14 @@ pub struct Estimator {
 }
 
 impl Estimator {
-    /// Whether its socket may have room for all that is reported while it does not run.
+    /// Whether its socket has room for all reports that come while it does not run.
     pub fn has_room() -> bool {
-        // SAFETY: it only asks.
-        unsafe { libc::geteuid() == 0 }
+        widen(&UdpSocket::bind("127.0.0.1:0").expect("a UDP port"))
     }
 
     pub fn start() -> Estimator {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a UDP port");
-        let room: libc::c_int = 64 << 20;
-        // SAFETY: `room` lives through the call. Where it is not allowed, the usual room has to do.
-        unsafe {
-            let value = (&raw const room).cast();
-            let (level, option) = (libc::SOL_SOCKET, libc::SO_RCVBUFFORCE);
-            libc::setsockopt(socket.as_raw_fd(), level, option, value, 4);
-        }
+        widen(&socket); // where that is not allowed, the usual room has to do
         socket
             .set_read_timeout(Some(Duration::from_millis(20)))
             .expect("a timeout");

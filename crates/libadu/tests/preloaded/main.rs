@@ -4,6 +4,7 @@
 mod adversity;
 mod cost;
 mod estimator;
+mod installed;
 mod number;
 mod programs;
 mod run;

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::estimator::{Connection, Estimator, Reports};
-use crate::run::{installed, preloaded, run};
+use crate::installed::installed;
+use crate::run::{preloaded, run};
 use crate::sink::Sink;
 
 /// Bytes that iperf3's client sends before its data, to name its test.
@@ -210,10 +211,10 @@ fn python_sends_what_arrives() {
         s.sendmsg([bytes(1000), bytes(2000)])\n\
         s.sendfile(open('/proc/self/exe', 'rb'))\n\
         s.close()";
-    let (sink, estimator) = (Sink::start(), Estimator::start());
     let Some(python) = installed("python3", "python3") else {
         return;
     };
+    let (sink, estimator) = (Sink::start(), Estimator::start());
     let mut command = Command::new(python);
     command.args(["-c", sends, &sink.port.to_string()]);
     run(preloaded(command, &estimator.address));

@@ -24,27 +24,6 @@ fn built(name: &str) -> PathBuf {
     path
 }
 
-/// A program of the system. Without it the test is left out.
-pub fn installed(program: &str, package: &str) -> Option<PathBuf> {
-    let path = std::env::var("PATH").expect("a PATH") + ":/usr/sbin:/usr/local/sbin";
-    let found = std::env::split_paths(&path)
-        .map(|folder| folder.join(program))
-        .find(|path| path.exists());
-    if found.is_none() {
-        left_out(&format!(
-            "{program} is not installed: apt-get install {package}"
-        ));
-    }
-    found
-}
-
-/// A test cannot run here. It fails where nothing may be missing: with `CI` or `ETALON_TEST_ALL` in the environment.
-pub fn left_out(why: &str) {
-    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    assert!(!["CI", "ETALON_TEST_ALL"].iter().any(is_set), "{why}");
-    eprintln!("left out: {why}");
-}
-
 /// A scene of `examples/writer.rs`, without libadu.
 pub fn bare(scene: &str, port: u16) -> Command {
     let mut command = Command::new(built("examples/writer"));

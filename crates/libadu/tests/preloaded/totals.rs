@@ -2,7 +2,8 @@
 //! What is reported is what arrives.
 
 use crate::estimator::{Estimator, Reports};
-use crate::run::{bare, exact, left_out, preloaded, run};
+use crate::installed::left_out;
+use crate::run::{bare, exact, preloaded, run};
 use crate::sink::Sink;
 use std::process::{Command, Stdio};
 
@@ -31,7 +32,7 @@ fn many_threads_on_one_socket() {
 #[test]
 fn many_threads_on_many_sockets() {
     if !Estimator::has_room() {
-        return left_out("only root gives a socket room for the reports of 160 at once");
+        return left_out("only a privileged user's socket has room for the reports of 160 sockets");
     }
     let reports = exact("threads-many-sockets");
     assert_eq!(reports.of.len(), 160);

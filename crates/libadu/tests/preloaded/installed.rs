@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests that are left out where what they need is not there; the kernel's tests of etalon-linux include this file, too.
+
+use std::path::PathBuf;
+
+/// A program of the system; without it the test is left out.
+pub fn installed(program: &str, package: &str) -> Option<PathBuf> {
+    let path = std::env::var("PATH").expect("a PATH") + ":/usr/local/sbin:/usr/sbin:/sbin";
+    let found = std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(|path| path.exists());
+    if found.is_none() {
+        left_out(&format!(
+            "{program} is not installed: apt-get install {package}"
+        ));
+    }
+    found
+}
+
+/// A test cannot run here. It fails where nothing may be missing: with `CI` or `ETALON_TEST_ALL` in the environment.
+pub fn left_out(why: &str) {
+    let everything = ["CI", "ETALON_TEST_ALL"].map(|name| std::env::var_os(name).is_some());
+    assert_eq!(everything, [false; 2], "{why}");
+    eprintln!("left out: {why}");
+}
