@@ -379,7 +379,7 @@ impl<H: Copy> Chain<H> {
             trimmed: false,
         };
         tell::departed(departure, sink, probe);
-        // After that, so that the packet is read where it is.
+        // Last, so that the packet above is read in place.
         let next = way.passing.drop_front();
         way.next = next.map_or(Time::MAX, |next| next.leaves);
         self.next = self.ways[0].next.min(self.ways[1].next);

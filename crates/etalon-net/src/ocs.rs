@@ -99,7 +99,7 @@ pub struct Circuits<H> {
     done_below: u32,
     /// Any transmission may be cut.
     can_fail: bool,
-    /// A circuit that is there may be one that nothing is to be sent over now: late packets complete, or there are guard bands.
+    /// Packets may have to wait although their circuit is up: late packets complete, or there are guard bands.
     looks_ahead: bool,
     pool: Pool<H>,
     around: Around<H>,
@@ -164,6 +164,8 @@ fn number_of(wires: &mut Vec<Wire>, rate: Rate, delay: Span) -> u8 {
         wires.push(Wire { pace, delay });
         wires.len() - 1
     });
+    // There is at most one for each uplink of `MOST_UPLINKS`, one to hosts and one for the packet network.
+    debug_assert!(wires.len() <= 256);
     found as u8
 }
 

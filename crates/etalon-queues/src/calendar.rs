@@ -195,6 +195,8 @@ impl Calendar {
         }
     }
 
+    /// A port leaves its day. [`Calendar::pop`] does the same of the first one on its own, without what only others need: shared code costs
+    /// each passage of a packet three instructions.
     fn unlink(&mut self, port: u32) {
         let Entry { time, next, .. } = self.entries[port as usize];
         let day = self.day(time);

@@ -45,7 +45,7 @@ pub enum Next {
     Nowhere,
 }
 
-/// The uplinks of a packet's hops after the next one, of as many as are certain: nobody looks for these again, unless ways are chosen anew.
+/// Uplinks of a packet's next hops, as far as they are certain. They hold until ways are chosen anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rest(u64);
 
@@ -62,7 +62,7 @@ impl Rest {
         Rest(first.fold(u64::MAX, |rest, &uplink| rest << 8 | u64::from(uplink)))
     }
 
-    /// Takes the first.
+    /// Takes the first. With the first `None` it is used up, whatever it would say afterwards.
     #[inline]
     pub fn take(&mut self) -> Option<u8> {
         let first = self.0 as u8;
@@ -147,5 +147,32 @@ impl Ways {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.classes.iter().map(|router| router.bytes()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const END: u8 = Rest::END;
+
+    fn taken(uplinks: &[u8]) -> Vec<u8> {
+        let mut rest = Rest::of(uplinks);
+        core::iter::from_fn(|| rest.take()).take(10).collect()
+    }
+
+    #[test]
+    fn the_rest_is_the_first_eight_uplinks_in_order_up_to_an_end() {
+        let nine = [3, 0, 254, 1, 1, 2, 7, 5, 6];
+        for length in [0, 1, 8] {
+            assert_eq!(taken(&nine[..length]), &nine[..length]);
+        }
+        assert_eq!(taken(&nine), &nine[..8], "a ninth is looked up again");
+        assert_eq!(taken(&[4, 0, END, 2]), [4, 0]);
+        assert_eq!(taken(&[END, 2]), []);
+        assert_eq!(Rest::of(&[]), Rest::NONE);
+        assert_eq!(Rest::of(&[END; 9]), Rest::NONE);
+        let mut none = Rest::NONE;
+        assert_eq!((none.take(), none), (None, Rest::NONE));
     }
 }

@@ -109,10 +109,10 @@ fn way(
         };
         let peer = |slot: usize, uplink: usize| slices.peer(slot % slices.len(), here, uplink);
         let (next, certain) = ways.way(&at);
-        if let Some(uplink) = rest.take().filter(|_| at.here != at.destination) {
-            assert_eq!(next, Next::Now(uplink));
+        match rest.take().filter(|_| at.here != at.destination) {
+            Some(uplink) => assert_eq!(next, Next::Now(uplink)),
+            None => rest = certain,
         }
-        rest = certain;
         let uplink = match next {
             Next::Deliver => return Some(taken),
             Next::Nowhere => return None,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(from = "(u16, u16)", into = "(u16, u16)")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-// As a number has it: where a pair is part of several kinds of event, it is in one piece in each.
+// Aligned as a `u32`, so that events that contain a pair copy it in one piece.
 #[repr(align(4))]
 pub struct Pair {
     /// The sending rack.

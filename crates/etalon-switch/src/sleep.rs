@@ -31,7 +31,7 @@ impl<H: Copy> Switch<H> {
     }
 
     /// A packet finds no room in its VOQ. If it is the first that ever came it will find some: the pair wakes. Otherwise it is dropped.
-    /// In parts, which are handed on in registers: as a whole, each packet would be put into memory in case that this is called.
+    /// The packet comes in parts, in registers: passed whole, each packet would go through memory in case this is called.
     #[cold]
     #[inline(never)]
     pub(crate) fn enqueue_full<S: Sink<H>, P: Probe>(

@@ -189,8 +189,9 @@ impl<H: Copy> Circuits<H> {
             if peer == NOBODY || self.is_waited_for(node, peer) {
                 return false;
             }
-            over = Some((place, self.circuit(peer, uplink)));
-            if !self.may_send(now, number, over, bytes) {
+            let circuits = (place, self.circuit(peer, uplink));
+            over = Some(circuits); // before the test: each passage takes three instructions less than if it comes after
+            if !self.may_send(now, number, circuits, bytes) {
                 return false;
             }
         }
@@ -382,10 +383,10 @@ impl<H: Copy> Circuits<H> {
         let Some((place, next)) = self.next_over(number, node, peer) else {
             return;
         };
-        let over = Some((circuit, self.circuit(peer, uplink)));
+        let circuits = (circuit, self.circuit(peer, uplink));
         let bytes = self.pool.get(next.1).packet.bytes;
-        if self.may_send(now, number, over, bytes) {
-            self.transmit(now, number, (place, over), next, sink, probe);
+        if self.may_send(now, number, circuits, bytes) {
+            self.transmit(now, number, (place, Some(circuits)), next, sink, probe);
         }
     }
 
@@ -397,16 +398,13 @@ impl<H: Copy> Circuits<H> {
         }
     }
 
-    /// Whether a port may send a packet of so many bytes now.
+    /// Whether an uplink may send a packet of so many bytes now, over these circuits.
     #[inline]
-    fn may_send(&mut self, now: Time, number: u32, over: Over, bytes: u32) -> bool {
-        match over {
-            Some(over) if self.looks_ahead => self.may_send_over(now, number, over, bytes),
-            _ => true,
-        }
+    fn may_send(&mut self, now: Time, number: u32, over: (usize, usize), bytes: u32) -> bool {
+        !self.looks_ahead || self.may_send_over(now, number, over, bytes)
     }
 
-    /// The same, of an uplink, where late packets complete or circuits have guard bands.
+    /// The same where late packets complete or circuits have guard bands.
     #[inline(never)]
     fn may_send_over(
         &mut self,
@@ -483,11 +481,13 @@ impl<H: Copy> Circuits<H> {
             probe.on(now, scheduled);
         }
         let more = !port.waiting.is_empty();
-        let waits = |(circuit, _): (usize, usize)| {
-            let node = circuit / self.config.uplinks.len();
-            self.is_waited_for(node as u16, self.circuits[circuit].peer)
+        let waits = || match (self.kinds[number as usize], over) {
+            (Kind::Up { node, .. }, Some((circuit, _))) => {
+                self.is_waited_for(node, self.circuits[circuit].peer)
+            }
+            _ => false,
         };
-        if more || !self.voqs.are_none() && over.is_some_and(waits) {
+        if more || waits() {
             self.look_when_free(number);
         }
     }
