@@ -128,11 +128,15 @@ impl Window {
             (1, 0)
         };
         let total = counted.saturating_add(acked);
-        self.cwnd_count = total % w;
-        let more = bought + total / w;
-        if more > 0 {
-            self.grow(more);
+        if total < w {
+            self.cwnd_count = total;
+            if bought == 0 {
+                return;
+            }
+            return self.grow(bought);
         }
+        self.cwnd_count = total % w;
+        self.grow(bought + total / w);
     }
 
     /// Adds `segments`, not beyond [`Window::MAX_CWND`]. Never shrinks the window.
