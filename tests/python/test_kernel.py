@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ from etalon.errors import EtalonError
 from etalon.kernel import answers, cache, places, profile, source, time_constants, tools
 from etalon.kernel.build import asked
 from etalon.kernel.recipe import recipe
-from tiny_kernel import edit
+from tiny_kernel import edit, sleepers
 
 Command = Callable[..., Answer]
 
@@ -486,17 +486,6 @@ def test_what_unpacks_dies_with_the_command(checkout: Path, tmp_path: Path) -> N
         wait_for(lambda: len(sleepers(tmp_path)) == 2)
         process.kill()
     wait_for(lambda: sleepers(tmp_path) == [])
-
-
-def sleepers(folder: Path) -> list[Path]:
-    """Processes of `sleep` in a folder: other tests have some, too, and so may other users of the machine."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it is no more, or somebody else's
-            sleeps = (process / "cmdline").read_bytes().startswith(b"sleep\0")
-            if sleeps and (process / "cwd").readlink().is_relative_to(folder):
-                found.append(process)
-    return found
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

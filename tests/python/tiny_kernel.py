@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import tarfile
+from contextlib import suppress
 from pathlib import Path
 
 MAKEFILE = """\
@@ -108,3 +109,14 @@ def without(tmp_path: Path, *names: str) -> str:
                 link.unlink(missing_ok=True)
                 link.symlink_to(program)
     return str(folder)
+
+
+def sleepers(folder: Path) -> list[Path]:
+    """Processes of `sleep` in a folder: other tests have some, too, and so may other users of the machine."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it is no more, or somebody else's
+            sleeps = (process / "cmdline").read_bytes().startswith(b"sleep\0")
+            if sleeps and (process / "cwd").readlink().is_relative_to(folder):
+                found.append(process)
+    return found
