@@ -141,7 +141,7 @@ NETWORKS: Sequence[Experiment] = (
     ),
     Experiment(
         "ratio",
-        "Packet days to optical days",
+        "Ratio of packet days to optical days",
         "packet days : optical days",
         {
             f"{packet}:{optical}": week(packet, [{"repeat": optical}])
@@ -216,7 +216,7 @@ HOSTS: Sequence[Experiment] = (
     ),
     Experiment(
         "update",
-        "Hosts that tell their connections one after the other",
+        "Hosts that notify their connections one after another",
         "from one flow to the next (us)",
         {
             us: {"network.hosts": 4, "bulk.flows": 16, "network.notify.each": f"{us}us"}
@@ -239,7 +239,7 @@ HOSTS: Sequence[Experiment] = (
     ),
     Experiment(
         "dilation",
-        "Hosts whose clock is dilated, and hosts whose clock is not",
+        "Hosts with and without dilated clocks",
         "",
         {
             "tdf 20": {},
