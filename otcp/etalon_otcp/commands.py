@@ -67,13 +67,13 @@ def controller(
 @app.command(epilog="Example:  etalon otcp explain h1 h3")
 def explain(
     source: Annotated[str, typer.Argument(metavar="FROM", help="A host.", show_default=False)],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Another.", show_default=False)],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Another host.", show_default=False)],
     url: Url = URL,
     token_file: TokenFile = None,
     ca: Ca = None,
     json: common.Json = False,
 ) -> None:
-    """Say why a host is told what it is told: path, inputs with source and age, equations, bounds."""
+    """Explain the values for one host towards another: path, inputs with source and age, equations, bounds."""
     from etalon_otcp import explain as explaining
     from etalon_otcp.client import Client
 
@@ -137,9 +137,9 @@ def diff(
     ca: Ca = None,
     json: common.Json = False,
 ) -> None:
-    """Show what hosts would be told otherwise: by another file, or, without one, once the roll-out is over.
+    """Show how hosts' values would change: with another file, or, without one, at the end of the roll-out.
 
-    Nothing is changed. The network is taken as the running controller sees it.
+    Changes nothing, and takes the network as the running controller sees it.
     """
     from etalon_otcp import differences
     from etalon_otcp.client import Client
@@ -164,13 +164,13 @@ def diff(
 
 @app.command()
 def hold(url: Url = URL, token_file: TokenFile = None, ca: Ca = None) -> None:
-    """Have the controller tell only the canaries what is new, until it is released."""
+    """Hold a roll-out: the controller sends new values to the canaries only, until `etalon otcp release`."""
     _rollout("hold", url, token_file, ca)
 
 
 @app.command()
 def release(url: Url = URL, token_file: TokenFile = None, ca: Ca = None) -> None:
-    """Have the controller tell all hosts what the canaries have, without waiting."""
+    """Release a roll-out: the controller sends the canaries' values to all hosts, without waiting."""
     _rollout("release", url, token_file, ca)
 
 
@@ -230,7 +230,7 @@ def demo(
 ) -> None:
     """Show the whole system on this machine: Open vSwitch, controller, agents, connections, a failing link.
 
-    Everything runs in private namespaces and is gone afterwards.
+    Everything runs in private namespaces and disappears afterwards.
     """
     import sys
 

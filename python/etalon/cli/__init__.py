@@ -50,7 +50,7 @@ LEAST_ADDRESS_SPACE = 1_500_000_000
 
 app = typer.Typer(
     name="etalon",
-    help="A laboratory for the transport of reconfigurable data centre networks.",
+    help="A laboratory for transport in reconfigurable data centre networks.",
     epilog="First steps:  etalon examples --copy .   then   etalon run strobe.toml",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -22,7 +22,7 @@ def ask(
         list[str],
         typer.Argument(
             metavar="CIRCUIT... [-- COMMAND...]",
-            help="Circuits like r0>r1, or like 0>1 between ranks of MPI, and a command that keeps them.",
+            help="Circuits such as r0>r1, or 0>1 between MPI ranks, and a command that keeps them.",
             show_default=False,
         ),
     ],

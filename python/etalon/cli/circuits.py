@@ -32,7 +32,7 @@ def circuits(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of random networks.")] = 1,
     staggered: Annotated[
         bool,
-        typer.Option("--staggered", help="The file's switches change one after the other."),
+        typer.Option("--staggered", help="The file's switches change one after another."),
     ] = False,
     out: Annotated[
         Path | None,

@@ -33,7 +33,7 @@ def cite(
     ] = None,
     json: common.Json = False,
 ) -> None:
-    """Print BibTeX entries for Etalon and all papers, or for those that these use."""
+    """Print BibTeX entries for Etalon and all papers, or for the papers that runs or plans build on."""
     from etalon import reproduce
 
     papers = reproduce.heads()

@@ -65,13 +65,13 @@ Settings = Annotated[
         "--set",
         "-s",
         metavar="KEY=VALUE",
-        help="Another value for a key of the plan.",
+        help="Set a key of the plan to this value.",
         show_default=False,
     ),
 ]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", min=0, help="Seed, instead of the plan's.", show_default=False),
+    typer.Option("--seed", min=0, help="Use this seed instead of the plan's.", show_default=False),
 ]
 Engine = Annotated[
     str, typer.Option("--engine", help="The engine: sim, or linux for real Linux TCP.")
@@ -88,10 +88,10 @@ Figures = Annotated[
 ]
 
 Pdf = Annotated[
-    bool, typer.Option("--pdf", help="Write the figures as PDF, too, for papers (slower).")
+    bool, typer.Option("--pdf", help="Also write the figures as PDF, for papers (slower).")
 ]
 
-Csv = Annotated[bool, typer.Option("--csv", help="Write the tables as CSV, too.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Also write the tables as CSV.")]
 
 OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes; 130 is what shells expect after Ctrl-C."""

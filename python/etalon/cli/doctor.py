@@ -12,7 +12,7 @@ from etalon.cli import common
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command(epilog="The exit code is 0 if nothing is missing that every plan needs.")(doctor)
+    app.command(epilog="Exits with 0 unless something is missing that every plan needs.")(doctor)
 
 
 def doctor(json: common.Json = False) -> None:

@@ -61,7 +61,7 @@ Asks = Annotated[
     typer.Option(
         "--ask",
         metavar="[COLLECTIVE=]CIRCUITS",
-        help="Circuits to request before each collective, like ring or '0>1 1>0', or those of a collective, like "
+        help="Circuits to request before each collective, such as ring or '0>1 1>0', or before one, such as "
         "alltoall=none; may be repeated.",
         show_default=False,
     ),
@@ -81,7 +81,7 @@ Duration = Annotated[
     str | None,
     typer.Option(
         "--duration",
-        help="Network time after which the command is cut off (default: when it ends).",
+        help="Network time after which Etalon stops the command (default: never).",
         show_default=False,
     ),
 ]
@@ -116,8 +116,8 @@ def execute(
 ) -> int:
     """Run a command on an emulated host, on real Linux TCP. The plan's flows run beside it.
 
-    It reads the standard input; while it waits for that, virtual time stands still. Its output appears as it comes, that of
-    servers with the host's name before it. Exits as the command does.
+    The command reads standard input; while it waits for input, virtual time stands still. Output appears as it comes; lines
+    of servers begin with the host's name. Exits with the command's status.
     """
     plan = _endless(common.changed_plan(plan_file, settings, seed), duration)
     variables = _variables(env)
@@ -162,10 +162,10 @@ def mpirun(
     patience: common.Patience = "600s",
     env: Environment = None,
 ) -> int:
-    """Run a program of MPI on emulated hosts, unchanged: Open MPI or MPICH, as this machine or pip has them.
+    """Run an unchanged MPI program on emulated hosts, with Open MPI or MPICH from this machine or from pip.
 
-    Ranks talk by TCP over the plan's network; the plan's flows run beside them. With --ask, each collective requests circuits
-    before it begins, and gives them back when all ranks have left it. Exits as MPI's launcher does.
+    Ranks communicate by TCP over the plan's network; the plan's flows run beside them. With --ask, each collective requests
+    circuits before it begins, and gives them back when all ranks have left it. Exits with the status of MPI's launcher.
     """
     plan = _endless(common.changed_plan(plan_file, settings, seed), duration)
     given = {
@@ -244,7 +244,7 @@ def shell(
 ) -> int:
     """Open a shell on an emulated host. The plan's flows run beside it. `on HOST COMMAND` reaches other hosts.
 
-    Without a terminal it reads its commands from the standard input: `etalon shell strobe.toml < commands.sh`.
+    Without a terminal, it reads commands from standard input: `etalon shell strobe.toml < commands.sh`.
     """
     from etalon import _core
 

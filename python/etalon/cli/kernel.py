@@ -48,7 +48,7 @@ def build(
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Default: one per processor.", show_default=False),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Build everything anew.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Build everything again.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> int:
     """Build the kernel, unless it is there already; print its path."""

@@ -20,7 +20,7 @@ Page = Annotated[
     Path | None,
     typer.Option(
         "--page",
-        help="Write the table of all claims into this page, between its two marks, like papers/nsdi20/README.md.",
+        help="Write the table of all claims into this page, between its two marks, as in papers/nsdi20/README.md.",
         show_default=False,
     ),
 ]
@@ -56,14 +56,14 @@ def reproduce(
     jobs: common.Jobs = None,
     out: common.Out = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Repeat the runs that are already there.")
+        bool, typer.Option("--force", help="Repeat runs that are already done.")
     ] = False,
     page: Page = None,
     json: common.Json = False,
 ) -> int:
     """Measure a paper's claims again. Runs its experiments, draws its figures, writes a report.
 
-    Points that the folder already has from this version are not run again.
+    Skips points whose results from this version are already in the folder.
     """
     from etalon import reproduce as reproduction
 

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from etalon.results import Run
 
 RUNS = Path("runs")
-Watch = Annotated[
-    bool, typer.Option("--watch", help="Show the measurements so far while the run lasts.")
-]
+Watch = Annotated[bool, typer.Option("--watch", help="Show measurements during the run.")]
 
 
 def register(app: typer.Typer) -> None:

@@ -52,14 +52,15 @@ def trace(
         typer.Option(
             "--at",
             metavar="POINT",
-            help="Capture at one point, like tor1: each packet of rack 1 once, both directions.",
+            help="Capture at one point only, such as tor1: each packet of rack 1 once, in both directions.",
         ),
     ] = None,
     pcapng: Annotated[
-        bool, typer.Option("--pcapng/--no-pcapng", help="Packets, for Wireshark.")
+        bool, typer.Option("--pcapng/--no-pcapng", help="Write packets, for Wireshark.")
     ] = True,
     timeline: Annotated[
-        bool, typer.Option("--timeline/--no-timeline", help="Circuits and VOQs, for Perfetto.")
+        bool,
+        typer.Option("--timeline/--no-timeline", help="Write circuits and VOQs, for Perfetto."),
     ] = True,
     engine: EngineOfRun = None,
     patience: common.Patience = "60s",
@@ -67,7 +68,7 @@ def trace(
     code: common.Code = False,
     json: common.Json = False,
 ) -> int:
-    """Record every packet and event of a part of a run. The plan runs again up to there."""
+    """Record every packet and event in a part of a run. Runs the plan again, up to the end of that part."""
     from etalon import tracing
     from etalon.plan import Plan
 

@@ -52,14 +52,14 @@ def validate(
         typer.Option(
             "--out",
             "-o",
-            help="A page for table and figures, like docs/validation.md; with --random a folder for plans and numbers.",
+            help="A page for table and figures, such as docs/validation.md; with --random a folder for plans and numbers.",
             show_default=False,
         ),
     ] = None,
     publish: Annotated[
         Path | None,
         typer.Option(
-            "--publish", help="With --random: a page to write the shares into.", show_default=False
+            "--publish", help="With --random: write the shares into this page.", show_default=False
         ),
     ] = None,
     jobs: common.Jobs = None,
