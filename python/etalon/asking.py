@@ -88,8 +88,8 @@ def ask(*circuits: str, wait: bool = True) -> Claim:
         descriptor = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
         raise EtalonError(
-            "circuits can only be asked for on an emulated host of the Linux engine (etalon run --engine linux, exec, mpirun): "
-            f"{DEVICE}: {error.strerror}"
+            "only programs on an emulated host of the Linux engine can ask for circuits "
+            f"(etalon run --engine linux, exec, mpirun): {DEVICE}: {error.strerror}"
         ) from error
     claim = Claim(descriptor)
     try:

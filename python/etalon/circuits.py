@@ -158,7 +158,7 @@ class Circuits:
             raise PlanError(f"demand must be a number for each pair of {self.racks} racks")
         np.fill_diagonal(demand, 0)
         if (demand < 0).any() or not demand.any():
-            raise PlanError("demand must not be negative, and not be zero everywhere")
+            raise PlanError("demand must not be negative, nor zero everywhere")
         capacity = self.meetings() / (self.slices * self.switches)
         asked = demand > 0
         return float((capacity[asked] / demand[asked]).min())
@@ -240,7 +240,7 @@ def shale(racks: int = 64, switches: int = 1, dimensions: int = 2) -> Circuits:
     side = round(racks ** (1 / dimensions)) if racks > 0 and dimensions > 0 else 0
     if side < 2 or side**dimensions != racks:
         raise PlanError(
-            f"{racks} racks are no cube of {dimensions} dimensions: take {max(side, 2) ** max(dimensions, 1)}"
+            f"{racks} racks do not form a cube of {dimensions} dimensions: take {max(side, 2) ** max(dimensions, 1)}"
         )
     cycle = dimensions * (side - 1)
     if not 1 <= switches <= cycle:

@@ -277,7 +277,7 @@ def _memory() -> Check:
 def _image() -> Iterator[Check]:
     if (image := _kernel()) is None:
         remedy = packaged.INSTALL if places.installed() else "etalon kernel build"
-        yield Check("kernel", State.MISSING, "not built, or of other sources", remedy)
+        yield Check("kernel", State.MISSING, "not built, or built from other sources", remedy)
         return
     yield Check("kernel", State.OK, _which(DEFAULT_HZ, image))
     others = [(hz, path) for hz in packaged.HZ if hz != DEFAULT_HZ and (path := _kernel(hz))]

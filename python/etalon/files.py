@@ -77,7 +77,9 @@ def text_of(path: Path, what: str, check: Callable[[int], None] | None = None) -
             check(stream.fileno())
         content = stream.read(LARGEST + 1)
     if len(content) > LARGEST:
-        raise PlanError(f"is larger than {LARGEST >> 20} MiB, which no {what} is", file=str(path))
+        raise PlanError(
+            f"is larger than {LARGEST >> 20} MiB, too large for a {what}", file=str(path)
+        )
     return content.decode("utf-8")
 
 
@@ -90,7 +92,7 @@ def toml_of(path: Path, what: str, check: Callable[[int], None] | None = None) -
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PlanError(f"is no TOML: {error}", file=str(path)) from None
     except RecursionError:
-        raise PlanError("its tables are nested too deep", file=str(path)) from None
+        raise PlanError("its tables are nested too deeply", file=str(path)) from None
 
 
 def check_writable(path: Path) -> None:

@@ -73,7 +73,7 @@ def clos(k: int = 12, oversubscription: int = 1) -> Graph:
     """
     if k < 2 or k % 2 or oversubscription < 1 or k % (oversubscription + 1):
         raise PlanError(
-            f"switches of {k} ports cannot lead {oversubscription} times as many down as up: take an even number that "
+            f"switches of {k} ports cannot have {oversubscription} times as many ports down as up: take an even number that "
             f"{oversubscription + 1} divides"
         )
     up, half = k // (oversubscription + 1), k // 2
@@ -124,7 +124,7 @@ def given(rows: Sequence[Sequence[int]], racks: int, where: str = "", first_line
                 )
             if list(row).count(peer) != list(rows[peer]).count(number):
                 raise PlanError(
-                    f"node {number} leads to node {peer}, which does not lead back as many times",
+                    f"node {number} has more links to node {peer} than node {peer} has back",
                     file=line(number),
                 )
     reached, waiting = {0}, [0]

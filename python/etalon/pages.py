@@ -135,7 +135,7 @@ def stale(text: str, page: str, records: Mapping[tuple[str, str], Record]) -> st
         f"{name} ({engine})" for engine, name in stamp.witnesses() if (engine, name) not in records
     ]
     if missing:
-        return f"{page}: its stamp names {', '.join(missing)}, which no golden run is."
+        return f"{page}: its stamp names {', '.join(missing)}, but there is no such golden run."
     if stamp.digest == stamp.mixed(records) and not says_it_is_old(text):
         return None
     again = "; ".join(f"`{command}`" for command in stamp.again)

@@ -197,7 +197,7 @@ def test_harvests_plan_changes_circuits_where_it_pays() -> None:
         ({"routing__low__kind": "ksp"}, 'use "shortest" or "direct" or "packet"'),
         ({"routing__low__kind": "packet"}, "the plan has no packet network"),
         ({"network__circuits__switches": 16}, "at most 15 uplinks"),
-        ({"network__guard": "1us"}, "no days whose ends must be guarded"),
+        ({"network__guard": "1us"}, "no days whose ends need guarding"),
         ({"schedule__initial": [[0, 1], [0, 2]]}, "rack 0 is the source of two circuits"),
         (
             {"job__circuits": "plan", "network__circuits__switches": 3},

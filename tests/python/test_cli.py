@@ -150,7 +150,7 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
         ),
         (
             ["run", "small.toml", "--engine", "lynux"],
-            'there is no engine "lynux"; the engine is "sim" or "linux"',
+            'there is no engine "lynux"; choose "sim" or "linux"',
         ),
         (
             ["sweep", "small.toml", "--set", "network.voq=4,-4"],
@@ -161,7 +161,7 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
         (["sweep", "small.toml", "--set", "tdf=4,,8"], "--set tdf: a value is missing"),
         (["sweep", "small.toml", "--set", "tdf=4,8,"], "--set tdf: a value is missing"),
         (["sweep", "small.toml", "--set", "tdf=8,8"], "tdf: 8 is given twice"),
-        (["examples", "--copy", "small.toml"], "small.toml: is a file; examples are copied to a"),
+        (["examples", "--copy", "small.toml"], "small.toml: is a file; examples need a"),
         (["report", "nowhere"], "nowhere: is not the folder of a complete run"),
         (["bench", "leen"], 'did you mean "lean"?'),
         (["bench", "--out", "."], "is a folder; the results are one Markdown file"),

@@ -354,7 +354,7 @@ def test_an_executor_that_does_not_exist_gets_a_sentence(
 ) -> None:
     answer = etalon("sweep", small_file, "--seeds", 2, "--executor", "spark")
     assert answer.code == 2
-    assert "the executor is local, ray, dask or slurm" in answer.err
+    assert "choose local, ray, dask or slurm" in answer.err
 
 
 def test_executors_are_listed(etalon: Callable[..., Printed]) -> None:

@@ -75,7 +75,7 @@ def test_circuits_that_lock_late_have_shorter_days() -> None:
         ({}, {}, "network.failure.0: must name exactly one part that fails"),
         ({"rack": 7}, {}, "network.failure.0.rack: there is no rack 7 (racks 0..6)"),
         ({"switch": 1, "to": "1ms"}, {}, 'network.failure.0.to: "1ms" must be later than its start at 1ms'),
-        ({"link": [0, 0]}, {"circuits_only": True}, "network.failure.0.link: there is no packet network"),
+        ({"link": [0, 0]}, {"circuits_only": True}, "network.failure.0.link: network.circuits_only removes the packet network"),
         ({"switch": 0, "locks_after": "1us"}, {}, "network.failure.0.locks_after: uplink and switch 0"),
         ({"sender": [0, 2]}, {}, "network.failure.0.sender: there is no uplink or switch 2"),
     ],

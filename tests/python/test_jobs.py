@@ -127,7 +127,7 @@ BAD = [
     ),
     (
         {"do": [{"compute": "1ms", "all_reduce": "1MB"}]},
-        'an entry has one of the keys .*has "compute" and "all_reduce"',
+        'an entry needs one of the keys .*has "compute" and "all_reduce"',
     ),
     ({"do": [{}]}, "this has none"),
     ({"do": [{"compute": "1ms", "algorithm": "ring"}]}, '"compute" has no such key'),

@@ -188,7 +188,7 @@ def test_programs_in_python(fake: FakeKernel) -> None:
         ({"hosts": ["r0h0", "r0h0"], "command": "true"}, "program.hosts: r0h0 is named twice"),
         ({"host": "r0h0", "command": "echo {peer}"}, "program.command: {peer} is the next host"),
         ({"host": "r0h0", "command": "true", "env": {"A=": "b"}}, '"A=" cannot be a variable'),
-        ({"host": "r0h0", "command": "true", "env": ["A=b"]}, "is no environment"),
+        ({"host": "r0h0", "command": "true", "env": ["A=b"]}, "is not an environment"),
     ],
 )
 def test_bad_programs_get_a_sentence(small: Plan, program: dict[str, Any], sentence: str) -> None:
@@ -223,15 +223,15 @@ def test_a_program_on_many_hosts_knows_its_place(fake: FakeKernel, small: Plan) 
 def test_two_programs_cannot_have_the_same_files(small: Plan) -> None:
     one = {"host": "r0h0", "command": "true", "name": "a-r0h1"}
     many = {"hosts": ["r0h1", "r1h1"], "command": "true", "name": "a"}
-    with pytest.raises(PlanError, match=r"program.1.name: .*is the name of program.0 too"):
+    with pytest.raises(PlanError, match=r"program.1.name: .*is also the name of program.0"):
         small.replace({"program": [one, many]})
 
 
 @pytest.mark.parametrize(
     ("key", "value", "sentence"),
     [
-        ("linux.cpu", "0s", "is no duration of a system call"),
-        ("linux.cpu", "2s", "is no duration of a system call"),
+        ("linux.cpu", "0s", "cannot be the time of a system call"),
+        ("linux.cpu", "2s", "cannot be the time of a system call"),
         ("linux.polling", "2s", "is too long: a poll waits at most 1s"),
     ],
 )
@@ -246,15 +246,15 @@ def test_networks_that_have_no_addresses_or_ports_for_all(small: Plan) -> None:
     linux = engine.named("linux")
     assert linux.problems(small.replace({"network.hosts": 254, "bulk.flows": 20_000})) == []
     for change, sentence in (
-        ({"network.hosts": 255}, "network.hosts: 255 hosts; with --engine linux at most 254"),
-        ({"bulk.flows": 20_001}, "bulk: 20001 flows; with --engine linux at most 20000"),
+        ({"network.hosts": 255}, "network.hosts: 255 hosts; --engine linux runs at most 254"),
+        ({"bulk.flows": 20_001}, "bulk: 20001 flows; --engine linux runs at most 20000"),
     ):
         assert [str(found) for found in linux.problems(small.replace(change))] == [sentence]
 
 
 def test_the_simulator_refuses_programs(small: Plan) -> None:
     plan = small.replace({"program": [{"host": "r0h0", "command": "true"}]})
-    with pytest.raises(PlanError, match="programs run on real hosts only; --engine linux has them"):
+    with pytest.raises(PlanError, match="programs run on real hosts only: use --engine linux"):
         et.run(plan)
     assert plan.digest != small.digest
 

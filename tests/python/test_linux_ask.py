@@ -222,13 +222,13 @@ def test_the_function_asks_as_the_command_does(tmp_path: Path) -> None:
 
 
 def test_elsewhere_nobody_is_there_to_ask(etalon: Any) -> None:
-    with pytest.raises(EtalonError, match="only be asked for on an emulated host"):
+    with pytest.raises(EtalonError, match="only programs on an emulated host"):
         et.ask("r0>r1")
     with pytest.raises(EtalonError, match="name circuits"):
         et.ask()
     answer: Answer = etalon("ask", "r0>r1")
     assert (answer.code, answer.out) == (1, "")
-    assert "only be asked for on an emulated host" in answer.err
+    assert "only programs on an emulated host" in answer.err
 
 
 def test_requests_know_where_ranks_are() -> None:

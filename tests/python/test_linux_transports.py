@@ -240,7 +240,7 @@ def test_four_networks_take_turns(tmp_path: Path) -> None:
 
 def test_a_fifth_network_is_refused() -> None:
     for transport, sentence in (
-        ("tdtcp", "on Linux TDTCP has at most 4 TDNs; the plan's network has 5"),
+        ("tdtcp", "on Linux, TDTCP follows at most 4 TDNs; the plan's network has 5"),
         ({"kind": "mptcp", "subflows": 5}, "on Linux MPTCP has at most 4 subflows, not 5"),
     ):
         with pytest.raises(et.PlanError, match=sentence):

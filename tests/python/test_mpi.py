@@ -94,7 +94,7 @@ def test_no_mpi_and_two_get_a_sentence(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(EtalonError, match=r"has two MPIs, .* and .*: choose a launcher with --mpi"):
         mpi.find(beside)
     assert mpi.find(beside, mpich).kind == mpi.MPICH
-    with pytest.raises(EtalonError, match="is no launcher of Open MPI or MPICH"):
+    with pytest.raises(EtalonError, match="is not a launcher of Open MPI or MPICH"):
         mpi.find(beside, tmp_path / "nothing")
 
 
@@ -178,7 +178,10 @@ def test_collectives_ask_for_circuits(
 
 BAD = [
     (["--ask", "rign"], '--ask: "rign" must be "ring", "none", or circuits like'),
-    (["--ask", "barrier=ring"], '--ask: "barrier" is no collective that can ask for circuits: all'),
+    (
+        ["--ask", "barrier=ring"],
+        '--ask: "barrier" is not a collective that can ask for circuits: choose all',
+    ),
     (["--ask", "0>2"], "--ask: there is no rank 2: ranks are 0..1"),
     (["--ask-from", "1MB"], "--ask-from: needs `ask`, which names"),
     (["--ask", "ring", "--ask-from", "much"], '--ask-from: "much" does not start with a number'),

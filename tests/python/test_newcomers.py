@@ -169,7 +169,7 @@ def test_a_run_that_is_shorter_than_its_timeouts_says_so(small: Plan) -> None:
     short = small.replace({"duration": "15ms", "warmup": "6ms", "network.voq": 1})
     with pytest.warns(
         et.errors.PlanWarning,
-        match=r"timeouts, and the measured 9 ms are shorter than one \(10 ms\)",
+        match=r"1 timeout occurred, and the measured time of 9 ms is shorter than one timeout \(10 ms\)",
     ):
         run = et.run(short)
     assert run.counted("rtos")

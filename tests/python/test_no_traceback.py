@@ -107,7 +107,7 @@ TRACES = {
         ":1: .*: start_ns is at most 60min",
     ),
     "5000 digits": (f"r0h0 r1h0 {'9' * 900} 0\n", ":1: .*: bytes is at most 1000TB"),
-    "a line without end": ("x" * 5_000_000, ":1: a line has fewer than 1000 characters"),
+    "a line without end": ("x" * 5_000_000, ":1: a line must have fewer than 1000 characters"),
 }
 
 
@@ -139,7 +139,7 @@ def test_a_plan_without_end_is_refused(etalon: Command) -> None:
     answer = etalon("run", "/dev/zero")
     assert (answer.code, answer.err) == (
         2,
-        "error: /dev/zero: is larger than 64 MiB, which no plan is\n",
+        "error: /dev/zero: is larger than 64 MiB, too large for a plan\n",
     )
 
 
@@ -152,7 +152,7 @@ def test_what_is_no_file_is_no_schedule(etalon: Command, tmp_path: Path, key: st
 
 
 OTCP = {
-    "a file without end": (("controller", "/dev/zero"), "/dev/zero: is larger than 64 MiB, which"),
+    "a file without end": (("controller", "/dev/zero"), "/dev/zero: is larger than 64 MiB, too"),
     "no address": (("show", "--url", "nonsense"), '--url: "nonsense" is no address like "http://'),
     "half an address": (("show", "--url", "http://[::1"), '--url: "http://[::1" is no address'),
     "a port of letters": (

@@ -103,7 +103,7 @@ def test_racks_of_a_cube_meet_their_lines() -> None:
         routing={"kind": "earliest"},
     )
     assert met_at(ocs(made)["uplinks"][0], 10)[1] == 0, "rack 0 leads to rack 1: one way"
-    with pytest.raises(PlanError, match="27 racks are no cube of 2 dimensions: take 25"):
+    with pytest.raises(PlanError, match="27 racks do not form a cube of 2 dimensions: take 25"):
         circuits.shale(27, 1, 2)
 
 
@@ -317,7 +317,7 @@ def test_operas_sizes_are_steps_with_the_published_means() -> None:
         ({"schedule": {"kind": "opera", "slice": "10us"}}, "schedule.night: 10us leaves nothing of a slice"),
         ({"schedule": {"kind": "rotor", "slice": "49ns", "night": "0s"}}, "slices are 50ns at least"),
         ({"schedule": {"kind": "rotor"}}, "several switches change at the end of slice 0"),
-        ({"schedule": {"kind": "shale"}}, "12 racks are no cube of 2 dimensions"),
+        ({"schedule": {"kind": "shale"}}, "12 racks do not form a cube of 2 dimensions"),
         ({"schedule": {"kind": "file", "slices": [[1, 0]]}}, "has 2 numbers, not 48"),
         ({"schedule": {"kind": "static", "graph": "clos"}}, "the graph has 72 racks, not 12"),
         ({"routing": {"low": {"kind": "direct"}, "cutoff": "1MB"}}, "routing.cutoff: separates the classes low and bulk"),
@@ -423,7 +423,7 @@ def test_rotorlb_carries_long_flows_and_ndp_short_ones() -> None:
         (
             "graph",
             "# a graph\n1\n2\n1\n",
-            "graph.txt:2: node 0 leads to node 1, which does not lead back",
+            "graph.txt:2: node 0 has more links to node 1 than node 1 has back",
         ),
         ("graph", "1\n0\n\n3\n2\n", "graph.txt:4: node 2 is not reached from node 0"),
         ("graph", "1 4\n0\n", "graph.txt:1: node 0 cannot have the neighbour 4"),

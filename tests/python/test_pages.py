@@ -127,7 +127,7 @@ def test_a_page_is_stale_when_its_witness_moves(change: dict[str, str], *, is_st
     else:
         assert sentence and sentence.startswith("a.md was measured when")
         assert "`etalon run small.toml`; `look at it`" in sentence
-    assert "no golden run" in str(pages.stale(text, "a.md", {}))
+    assert "no such golden run" in str(pages.stale(text, "a.md", {}))
 
 
 def test_a_page_that_is_measured_again_has_a_new_stamp_and_no_note(

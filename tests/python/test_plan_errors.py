@@ -117,7 +117,7 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ),
         (
             {"network.circuits_only": True, "network.packet": {"rate": "1Gbps"}},
-            "network.packet: there is no packet network, as network.circuits_only says; leave it out",
+            "network.packet: network.circuits_only removes the packet network; leave this out",
         ),
         (
             {"network.circuits_only": True, "schedule": week([0, 1], [1, 2])},
@@ -131,7 +131,7 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ),
         (
             {"schedule": {"kind": "fixed", "configurations": [{"rate": "1Gbps"}]}},
-            "schedule.configurations.0.rate: a day without circuits has none",
+            "schedule.configurations.0.rate: a day without circuits has no rate",
         ),
         (
             {
@@ -142,7 +142,7 @@ def week(*circuits: list[int]) -> dict[str, Any]:
                     ],
                 }
             },
-            "schedule.configurations: circuits are of 16 different rates and delays; at most 15 kinds are run",
+            "schedule.configurations: circuits differ in rate or delay in 16 ways; at most 15 are possible",
         ),
         (
             {
@@ -198,13 +198,13 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ),
         (
             {"schedule.mimic": 25, "network.racks": 8},
-            "schedule.mimic: 25 racks can only be stood for by 3, as on the testbed of NSDI'20 (section 4.5); "
-            "this network has 8, leave mimic out to run them all",
+            "schedule.mimic: only 3 racks can stand for 25, as on NSDI'20's testbed (section 4.5); "
+            "this network has 8: leave mimic out to run them all",
         ),
         (
             {"schedule.mimic": 25, "network.racks": 2},
-            "schedule.mimic: 25 racks can only be stood for by 3, as on the testbed of NSDI'20 (section 4.5); "
-            "this network has 2, leave mimic out to run them all",
+            "schedule.mimic: only 3 racks can stand for 25, as on NSDI'20's testbed (section 4.5); "
+            "this network has 2: leave mimic out to run them all",
         ),
         # Absurd lengths
         (
@@ -213,7 +213,7 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ),
         (
             {"schedule.day": "999s", "schedule.night": "0ns"},
-            "schedule.day: the week would last 1998 s; at most 1000 s is run",
+            "schedule.day: the week would last 1998 s; it may last at most 1000 s",
         ),
         (
             {"duration": "60min", "tdf": 10_000},

@@ -245,7 +245,7 @@ class Timid(et.CongestionControl):
 @pytest.mark.parametrize(
     ("control", "said"),
     [
-        (Grows, r"Grows\.on_loss sets ssthresh to \d+ at a window of \d+: a reduction never grows the window"),
+        (Grows, r"Grows\.on_loss sets ssthresh to \d+ at a window of \d+: a reduction must not grow the window"),
         (Timid, r"Timid uses \d+ % of a path of 1 ms"),
         (Nothing, "its window becomes nan, and must be a number of segments"),
     ],

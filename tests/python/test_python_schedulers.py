@@ -214,7 +214,7 @@ def test_places_of_captured_functions_are_those_of_the_script() -> None:
         ("def f(\n", r"my\.py:1: not valid Python"),
         ("raise OSError('no')\ndef f(demand, network): return []\n", r"my\.py:1: OSError: no"),
         ("import nowhere_to_be_found\nf = 1\n", "my.py:1: ModuleNotFoundError"),
-        ("f = 1\n", "f is no function"),
+        ("f = 1\n", "f is not a function"),
     ],
 )
 def test_files_that_are_no_schedulers_are_refused(tmp_path: Path, code: str, said: str) -> None:

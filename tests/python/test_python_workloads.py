@@ -197,7 +197,7 @@ def test_plan_files_run_it_with_code(tmp_path: Path, etalon: Callable[..., Answe
         ("x = yield Flow('r0h0', 'r1h0', 9)\n    yield x", "has started already: create another one"),
         ("while True: yield wait(0)", "has taken 100000 steps at .* without waiting"),
         ("yield wait('1us')\n    1 / 0", r"my\.py:5: f raised ZeroDivisionError: .*it was 1 ?us, with 0 flows"),
-        ("return 5", "is no generator of flows"),
+        ("return 5", "is not a generator of flows"),
     ],
 )  # fmt: skip
 def test_what_goes_wrong_ends_the_run_with_its_place(tmp_path: Path, body: str, said: str) -> None:

@@ -381,7 +381,7 @@ def test_a_folder_of_something_else_is_never_touched(etalon: Command, paper: Pat
     for more in ((), ("--force",)):
         answer = etalon("reproduce", paper, "--out", other, *more)
         assert answer.code == 2
-        assert "never overwritten" in answer.err
+        assert "never overwrites" in answer.err
         assert [path.name for path in other.iterdir()] == ["thesis.txt"]
 
 

@@ -68,7 +68,7 @@ def test_results_are_replaced_only_when_told_to(run: Run, tmp_path: Path) -> Non
 def test_what_is_not_ours_is_never_replaced(run: Run, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
     for force in (False, True):
-        with pytest.raises(PlanError, match="is not empty and holds no results of Etalon"):
+        with pytest.raises(PlanError, match="is not empty and contains no Etalon results"):
             run.save(tmp_path, force=force)
     assert (tmp_path / "thesis.tex").read_text() == "precious"
     with pytest.raises(PlanError, match="is a file, not a folder"):

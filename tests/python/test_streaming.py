@@ -361,7 +361,7 @@ def test_other_engines_executors_and_traces_refuse(
 ) -> None:
     with at_most(monkeypatch, 10):
         chosen = plan(poisson=[BUSY])
-        with pytest.raises(PlanError, match="give it a shorter duration"):
+        with pytest.raises(PlanError, match="shorten the duration"):
             et.trace(chosen, tmp_path / "trace", start="0s", end="1ms")
 
         class Nowhere(cluster.Cluster):
@@ -376,7 +376,7 @@ def test_other_engines_executors_and_traces_refuse(
     with at_most(monkeypatch, 10):
         many = plan(poisson=[BUSY | {"load": 10}], duration="2s", warmup="0s")
         [problem] = engine.named("linux").problems(many)
-        assert "with --engine linux at most" in str(problem)
+        assert "--engine linux runs at most" in str(problem)
         assert problem.key.startswith("poisson")
 
 

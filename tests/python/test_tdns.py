@@ -220,7 +220,7 @@ def test_a_transport_that_listens_is_told_by_length() -> None:
         ),
         (
             {"transport": {"kind": "mptcp", "subflows": 5}, "notify": LENGTH},
-            r"transport\.subflows: 5 subflows need as many networks, and the plan has 4",
+            r"transport\.subflows: 5 subflows need as many networks, but the plan has 4",
         ),
     ],
 )

@@ -94,7 +94,7 @@ def test_different_transports_stand_side_by_side() -> None:
         ),
         (
             {"transport": {"kind": "mptcp", "subflows": 3}},
-            "bulk.transport.subflows: 3 subflows need as many networks, and the plan has 2",
+            "bulk.transport.subflows: 3 subflows need as many networks, but the plan has 2",
         ),
         ({"cc": 5}, 'bulk.cc: 5 must be a congestion control, like "cubic", or a list'),
         ({"cc": []}, "bulk.cc: must name at least one congestion control"),
@@ -145,7 +145,10 @@ def captured(example: str, folder: Path) -> Callable[..., list[str]]:
 @pytest.mark.parametrize(
     ("transport", "sentence"),
     [
-        ("tdtcp", "bulk.transport: on Linux TDTCP has at most 4 TDNs; the plan's network has 6"),
+        (
+            "tdtcp",
+            "bulk.transport: on Linux, TDTCP follows at most 4 TDNs; the plan's network has 6",
+        ),
         (
             {"kind": "mptcp", "subflows": 5},
             "bulk.transport.subflows: on Linux MPTCP has at most 4 subflows, not 5",
@@ -225,5 +228,5 @@ def test_the_simulator_says_what_it_has_not_beside_mptcp() -> None:
     both = et.experiment(
         et.network(), et.bulk(0, 1, transport="mptcp"), et.workload("dfsio", writers=3)
     )
-    with pytest.raises(et.EtalonError, match=r"has MPTCP neither beside \[\[dfsio\]\]"):
+    with pytest.raises(et.EtalonError, match=r"runs MPTCP neither beside \[\[dfsio\]\]"):
         et.run(both)

@@ -102,7 +102,7 @@ def _told(pattern: str, command: list[str], name: str) -> int:
     """A number that the program tells of a bench."""
     found = re.search(pattern, _output(command, f"bench {name}"))
     if found is None:
-        raise EtalonError(f"bench {name} did not tell of {pattern.partition(':')[0]}")
+        raise EtalonError(f"bench {name} did not report {pattern.partition(':')[0]}")
     return int(found[1])
 
 

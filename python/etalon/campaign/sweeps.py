@@ -80,7 +80,7 @@ class Sweep:
         missing = sum(not store.complete(folder / folder_of(point.plan)) for point in points)
         if missing:
             raise EtalonError(
-                f"{folder}: {missing} of {len(points)} runs are missing; `etalon sweep` goes on with it"
+                f"{folder}: {missing} of {len(points)} runs are missing; `etalon sweep` continues it"
             )
         return cls(plan, points, [Run.load(folder / folder_of(point.plan)) for point in points])
 

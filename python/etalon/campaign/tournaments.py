@@ -156,7 +156,7 @@ def matches(
     """The plans of a tournament: every two controls twice, each first once, and each with itself; half of the bulk flows for
     each side."""
     if not plan.bulk:
-        raise PlanError("a tournament shares bulk flows between two sides, and the plan has none")
+        raise PlanError("a tournament shares bulk flows between two sides, but the plan has none")
     for at, name in enumerate(controls):
         if name in controls[:at]:
             raise PlanError(f"{shown(name)} is given twice", key="controls", value=name)

@@ -70,12 +70,12 @@ def _of(*suffixes: str) -> list[Path]:
 def copy_to(folder: Path) -> list[Path]:
     """Copies the examples and what their plans need; never over a file that is there."""
     if folder.exists() and not folder.is_dir():
-        raise PlanError("is a file; examples are copied to a folder", file=str(folder))
+        raise PlanError("is a file; examples need a folder", file=str(folder))
     sources = _of("toml", "py", "txt")
     targets = [folder / path.name for path in sources]
     present = [target for target in targets if target.exists()]
     if present:
-        raise PlanError("is there already; examples never overwrite a file", file=str(present[0]))
+        raise PlanError("already exists; examples never overwrite a file", file=str(present[0]))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for source, target in zip(sources, targets, strict=True):

@@ -93,9 +93,7 @@ class _Parts:
         """Adds what `name` stands for in the user's code, and all that it uses."""
         if name in self.imports or name in self.defined:
             if self.defined.get(name, value) is not value:
-                raise PlanError(
-                    f"{self.root} uses two different things that are called {name}: rename one"
-                )
+                raise PlanError(f"{self.root} uses two different things called {name}: rename one")
             return
         if isinstance(value, types.ModuleType):
             self._import(name, value)

@@ -157,7 +157,7 @@ class Written:
         found = source.load(reference, texts)
         if not (isinstance(found, type) and issubclass(found, CongestionControl)):
             raise PlanError(
-                f"{file}: {self.name} is no congestion control: make it a class that inherits from etalon.CongestionControl"
+                f"{file}: {self.name} is not a congestion control: make it a class that inherits from etalon.CongestionControl"
             )
         self.control = found
         self.file = file

@@ -123,7 +123,7 @@ class Scheduling:
         self.function = unwrapped(source.load(reference, texts))
         file, self.name = source.split(reference)
         if not callable(self.function):
-            raise PlanError(f"{file}: {self.name} is no function, so no scheduler")
+            raise PlanError(f"{file}: {self.name} is not a function, and so not a scheduler")
         self.place = source.place_of(self.function, file)
         self.facts = dict(facts)
         self.rng = np.random.default_rng([seed, 0x5CED])

@@ -195,7 +195,7 @@ class Running:
             raise self._failed(error) from error
         if not inspect.isgenerator(generator):
             raise EtalonError(
-                f"{self.place}: {self.name} is no generator of flows: it must be a function with `yield`"
+                f"{self.place}: {self.name} is not a generator of flows: it must be a function with `yield`"
             )
         self.ready.append((Process(generator), None))
 

@@ -26,10 +26,10 @@ def named(engine: str | Engine, options: Options | None = None) -> Engine:
     """The engine of this name; one that is there already is that."""
     if not isinstance(engine, str):
         if not hasattr(engine, "problems"):
-            raise PlanError(f"{shown(engine)} is no engine; the engine is {_known()}")
+            raise PlanError(f"{shown(engine)} is not an engine; choose {_known()}")
         return engine
     if engine not in ENGINES:
-        raise PlanError(f'there is no engine "{engine}"; the engine is {_known()}')
+        raise PlanError(f'there is no engine "{engine}"; choose {_known()}')
     return ENGINES[engine](options or Options())
 
 

@@ -240,7 +240,7 @@ def _sizes(plan: Plan) -> list[PlanError]:
             what = "hosts" if key == "network.hosts" else "flows"
             found.append(
                 PlanError(
-                    f"{number} {what}; with --engine linux at most {most}", key=key, value=number
+                    f"{number} {what}; --engine linux runs at most {most}", key=key, value=number
                 )
             )
     return found
@@ -306,7 +306,7 @@ def _networks(plan: Plan) -> Iterator[PlanError]:
             )
         elif isinstance(transport, Tdtcp) and networks > MOST_TDNS:
             yield PlanError(
-                f"on Linux TDTCP has at most {MOST_TDNS} TDNs; the plan's network has {networks}"
+                f"on Linux, TDTCP follows at most {MOST_TDNS} TDNs; the plan's network has {networks}"
                 + (f": set network.notify.longest = {MOST_TDNS - 1}" if is_length else ""),
                 key=f"{key}.transport",
                 value=transport.kind,

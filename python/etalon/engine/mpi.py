@@ -122,7 +122,7 @@ def find(program: str, given: Path | None = None) -> Mpi:
     if given is not None:
         known = _known(given.absolute())
         if known is None:
-            raise EtalonError(f"{given}: is no launcher of Open MPI or MPICH (such as mpiexec)")
+            raise EtalonError(f"{given}: is not a launcher of Open MPI or MPICH (such as mpiexec)")
         return known
     for folder in _folders(program):
         found: dict[str, Mpi] = {}
@@ -136,8 +136,8 @@ def find(program: str, given: Path | None = None) -> Mpi:
             return next(iter(found.values()))
     raise EtalonError(
         f"there is no MPI beside {program}, in this Python's environment, nor where hosts look for programs: "
-        "`pip install mpich` brings one, "
-        "and --mpi names the launcher of any other"
+        "`pip install mpich` installs one, "
+        "and --mpi names any other launcher"
     )
 
 

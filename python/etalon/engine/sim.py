@@ -40,7 +40,7 @@ class Simulator:
         found = list(_no_model(plan))
         if plan.program:
             found.append(
-                PlanError("programs run on real hosts only; --engine linux has them", key="program")
+                PlanError("programs run on real hosts only: use --engine linux", key="program")
             )
         if isinstance(plan.schedule, Asked) and not plan.job:
             found.append(
@@ -119,7 +119,7 @@ def _no_model(plan: Plan) -> Iterator[PlanError]:
         ):
             name = {"mptcp": "MPTCP", "ndp": "NDP", "rotorlb": "RotorLB"}[workload.transport.kind]
             yield PlanError(
-                f"the simulator has {name} neither beside [[dfsio]], [[job]] or [[generator]] nor where hosts announce demand",
+                f"the simulator runs {name} neither beside [[dfsio]], [[job]] or [[generator]] nor where hosts announce demand",
                 key=f"{key}.transport",
             )
         for name in workload.controls:

@@ -92,7 +92,7 @@ class _Shown:
         named = by_name(runs)
         if any("streamed" in run.plan.resolve() for run in named.values()):
             raise EtalonError(
-                "no sequence graph: the plan does not list its flows, so that their bytes are not followed"
+                "no sequence graph: the plan does not list its flows, so Etalon does not follow their bytes"
             )
         resolved = next(iter(named.values())).plan.resolve()
         tables = {name: _thin(run.sequence, span_us, points) for name, run in named.items()}

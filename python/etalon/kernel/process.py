@@ -108,7 +108,7 @@ class Log:
         if process.returncode != 0:
             self.file.flush()
             shown = "".join(f"\n  {line}" for line in self.telling or self.last)
-            raise Failed(f"{what} failed:{shown}\nthe whole log: {self.path}")
+            raise Failed(f"{what} failed:{shown}\nfull log: {self.path}")
 
     def heed(self, line: str) -> None:
         """Takes a line of a tool's output."""

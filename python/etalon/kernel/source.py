@@ -84,7 +84,7 @@ class Source:
             extract(self.path, to, log, *without, "--strip-components=1")
         except Failed as error:
             raise EtalonError(
-                f"{self.path}: is not a whole archive of a kernel ({log.last[-1] if log.last else error}); "
+                f"{self.path}: is not a complete kernel archive ({log.last[-1] if log.last else error}); "
                 "get it again, or give another one with --source"
             ) from None
 
@@ -187,12 +187,12 @@ def version(tree: Path, name: Path) -> str:
     try:
         head = (tree / "Makefile").read_text(encoding="utf-8")[:400]
     except OSError:
-        raise EtalonError(f"{name}: holds no kernel: there is no Makefile in it") from None
+        raise EtalonError(f"{name}: contains no kernel: it has no Makefile") from None
     parts = [
         re.search(rf"^{key} = (\d+)$", head, re.M) for key in ("VERSION", "PATCHLEVEL", "SUBLEVEL")
     ]
     if not all(parts):
-        raise EtalonError(f"{name}: holds no kernel: its Makefile states no version")
+        raise EtalonError(f"{name}: contains no kernel: its Makefile states no version")
     stated = ".".join(part[1] for part in parts if part)
     if not stated.startswith(f"{SERIES}."):
         raise EtalonError(f"{name}: is Linux {stated}; Etalon's patches are for {SERIES}.x")

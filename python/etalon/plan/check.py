@@ -193,7 +193,7 @@ def _names(plan: Experiment) -> Iterator[PlanError]:
         files = {one.file for one in program.each(network.racks, network.hosts) if one.file}
         for first in sorted({named[file] for file in files if file in named}):
             yield PlanError(
-                f"is the name of program.{first} too: their output would go to the same files",
+                f"is also the name of program.{first}: their output would go to the same files",
                 key=f"program.{index}.name",
                 value=program.name,
             )
@@ -305,7 +305,7 @@ def _measured_pair(plan: Experiment) -> Iterator[PlanError]:
 def _ports(plan: Experiment) -> Iterator[PlanError]:
     if plan.measure.links is not None and plan.network.kind != "ocs":
         yield PlanError(
-            "only in networks of circuits can links be followed over time; leave it out",
+            "links can be followed over time only in networks of circuits; leave it out",
             key="measure.links",
         )
     if plan.measure.ports and isinstance(plan.network, Network):
@@ -330,7 +330,7 @@ def _asked(plan: Experiment) -> Iterator[PlanError]:
             yield from program.cannot_ask(f"program.{number}.ask", schedule.kind)
         return
     for name, why in (
-        ("reconfiguration", "no circuit that is asked for would come up"),
+        ("reconfiguration", "no circuit on request would come up"),
         ("request", "no request would arrive"),
     ):
         time = getattr(schedule, name)
@@ -422,7 +422,7 @@ def _chosen_flows(plan: Experiment) -> Iterator[PlanError]:
             )
     if len(plan.followed_flows) > MOST_FOLLOWED:
         yield PlanError(
-            f"these are {len(plan.followed_flows)} flows; at most {MOST_FOLLOWED} can be followed",
+            f"names {len(plan.followed_flows)} flows; at most {MOST_FOLLOWED} can be followed",
             key="measure.flows",
         )
 
@@ -468,7 +468,7 @@ def _taken_away(plan: Experiment) -> Iterator[str]:
     for number, job in enumerate(plan.job):
         if job.circuits == "none":
             yield (
-                f"job {number} asks for no circuits and uses those of the start, which job {asking[0]} may take from it "
+                f"job {number} asks for no circuits and uses the initial ones, which job {asking[0]} may take from it "
                 'for good: give it circuits = "each", or a list'
             )
 

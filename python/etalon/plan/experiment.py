@@ -42,11 +42,11 @@ Name = Annotated[
 def _flow(value: Any) -> Any:
     number = type(value) is int and value >= 0
     if not number and not (isinstance(value, str) and value):
-        raise problem(f"{shown(value)} is no flow: {CHOICE}")
+        raise problem(f"{shown(value)} is not a flow: {CHOICE}")
     return value
 
 
-CHOICE = "one is chosen by its number, from 0, or by the name of its class"
+CHOICE = "choose one by its number, from 0, or by the name of its class"
 ChosenFlow = Annotated[Annotated[int, Field(ge=0)] | str, BeforeValidator(_flow)]
 """The number of a flow, or the name of a class of flows. Whether it exists is checked with the whole plan."""
 

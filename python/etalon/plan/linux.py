@@ -17,7 +17,7 @@ LEAST_MEMORY, MOST_MEMORY = 128 * MIB, 256 << 30
 def _memory(size: int) -> int:
     if not LEAST_MEMORY <= size <= MOST_MEMORY:
         raise problem(
-            f"{shown(SIZE.format(size))} is no size for the machine's memory: it must be 128MiB to 256GiB"
+            f"{shown(SIZE.format(size))} is not a size for the machine's memory: it must be 128MiB to 256GiB"
         )
     if size % MIB:
         raise problem(f"{shown(SIZE.format(size))} must be a number of MiB, like 2GiB")
@@ -37,7 +37,7 @@ def _polling(span: int) -> int:
 def _call(span: int) -> int:
     if not 1 <= span <= LONGEST:
         raise problem(
-            f"{shown(TIME.format(span))} is no duration of a system call: it must be 1ns to 1s"
+            f"{shown(TIME.format(span))} cannot be the time of a system call: it must be 1ns to 1s"
         )
     return span
 

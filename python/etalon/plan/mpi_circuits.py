@@ -32,7 +32,7 @@ def _read(value: Any) -> Any:
     for name, wanted in value.items():
         if name not in (ALL, *COLLECTIVES):
             raise problem(
-                f"{shown(name)} is no collective that can ask for circuits: {', '.join((ALL, *COLLECTIVES))}"
+                f"{shown(name)} is not a collective that can ask for circuits: choose {', '.join((ALL, *COLLECTIVES))}"
             )
         words = wanted.split() if isinstance(wanted, str) else ()
         if not words or (wanted not in NAMED and not all(map(_CIRCUIT.fullmatch, words))):

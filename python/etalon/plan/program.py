@@ -40,7 +40,7 @@ def _split(value: Any) -> Any:
     if len(words) > MOST_ARGUMENTS:
         raise problem(f"a command has at most {MOST_ARGUMENTS} words, not {len(words)}")
     if any("\0" in word for word in words):
-        raise problem("the words of a command cannot hold the character NUL")
+        raise problem("the words of a command cannot contain the character NUL")
     return tuple(words)
 
 
@@ -68,7 +68,7 @@ Hosts = Annotated[str | tuple[HostId, ...], BeforeValidator(_hosts), PlainSerial
 def _variables(value: Any) -> Any:
     """An environment."""
     if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-        raise problem(f'{shown(value)} is no environment: it is written like {{ NAME = "value" }}')
+        raise problem(f'{shown(value)} is not an environment: write it like {{ NAME = "value" }}')
     if len(value) > MOST_VARIABLES:
         raise problem(f"a program has at most {MOST_VARIABLES} variables, not {len(value)}")
     for name, text in value.items():

@@ -80,7 +80,7 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
         ("measure.reordering", plan.measure.reordering),
     ):
         if wrong:
-            yield PlanError(f"{listed} single ones cannot be followed", key=key)
+            yield PlanError(f"{listed} single flows cannot be followed", key=key)
     if plan.dfsio:
         yield PlanError(f"{listed} jobs cannot run beside them", key="dfsio")
     if plan.generator:

@@ -86,7 +86,7 @@ def _transports(plan: Experiment, tdns: int) -> Iterator[PlanError]:
             )
         elif isinstance(transport, Mptcp) and transport.subflows > tdns:
             yield PlanError(
-                f"{transport.subflows} subflows need as many networks, and the plan has {tdns}",
+                f"{transport.subflows} subflows need as many networks, but the plan has {tdns}",
                 key=f"{key}.transport.subflows",
                 value=transport.subflows,
             )
@@ -130,7 +130,7 @@ def _wrong_ece(plan: Experiment, before: int) -> Iterator[PlanError]:
     schedule = plan.schedule
     if not isinstance(schedule, Rotation):
         yield PlanError(
-            "announces circuits of a schedule, and circuits that are asked for have none; leave it out",
+            "announces circuits of a schedule, which circuits on request do not have; leave it out",
             key="network.ece",
         )
     elif plan.slices is not None and before > (cycle := plan.slices.slices * schedule.slice):

@@ -26,7 +26,7 @@ def claim(folder: Path, paper: Paper) -> None:
         held, engine = _held_by(folder / RESULTS)
         if held != paper.name:
             raise PlanError(
-                f"is not empty and holds no results of {paper.name}; it is never overwritten",
+                f"is not empty and contains no results of {paper.name}; Etalon never overwrites such a folder",
                 file=str(folder),
             )
         if engine != paper.engine:

@@ -335,7 +335,7 @@ class Paper:
         ids = [claim.id for claim in self.claims]
         for name in ids:
             if ids.count(name) > 1:
-                raise EtalonError(f"{self.folder / 'published.toml'}: {name} stands there twice")
+                raise EtalonError(f"{self.folder / 'published.toml'}: {name} occurs twice")
 
 
 def papers() -> dict[str, str]:

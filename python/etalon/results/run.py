@@ -19,7 +19,7 @@ from etalon.arguments import checked
 from etalon.errors import PlanError
 from etalon.results import completion, critical, highlights, hops, jobs, metrics, store
 from etalon.results.tables import Tables
-from etalon.units import rounded
+from etalon.units import counted, rounded
 
 if TYPE_CHECKING:
     from etalon.figures import Plots
@@ -404,8 +404,9 @@ class Run(Tables):
             return
         if timeouts and self.measured_ns < shortest:
             yield (
-                f"{plan.name}: there were {timeouts} timeouts, and the measured {rounded(self.measured_ns)} are shorter "
-                f"than one ({rounded(round(shortest))}): a longer duration will give other numbers"
+                f"{plan.name}: {counted(timeouts, 'timeout')} occurred, and the measured time of "
+                f"{rounded(self.measured_ns)} is shorter than one timeout ({rounded(round(shortest))}): "
+                "a longer run will show different numbers"
             )
 
     def summary(self) -> dict[str, float | None]:

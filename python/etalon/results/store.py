@@ -65,7 +65,8 @@ def claim(folder: Path, force: bool = False) -> None:
         return
     if not holds_results(folder):
         raise PlanError(
-            "is not empty and holds no results of Etalon; it is never overwritten", file=str(folder)
+            "is not empty and contains no Etalon results; Etalon never overwrites such a folder",
+            file=str(folder),
         )
     if not force:
         what = "a sweep" if (folder / SWEEP).is_file() else "a run"

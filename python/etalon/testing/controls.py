@@ -111,7 +111,7 @@ class Sender:
             )
         if found > max(before, 2):
             raise CheckFailed(
-                f"{self.name}.on_loss sets ssthresh to {found} at a window of {before}: a reduction never grows the window"
+                f"{self.name}.on_loss sets ssthresh to {found} at a window of {before}: a reduction must not grow the window"
             )
         self.window.cwnd = 1 if state == "timeout" else min(before, found)
         self.window.cwnd_count = 0
@@ -186,7 +186,7 @@ def check_control(thing: Any, cases: int, seed: int) -> Checked:
             )
         if model(cc, path, 100).windows != model(cc, path, 100).windows:
             raise CheckFailed(
-                f"{cc.name} has different windows the second time on {path}: keep state only in self, and draw no "
+                f"{cc.name} has different windows in the second run on {path}: keep state only in self, and draw no "
                 "random numbers"
             )
     _anything(fresh, cases, seed)

@@ -71,7 +71,7 @@ def write(
     chosen = engines.check([plan], engine)
     if plan.streamed:
         raise PlanError(
-            f"the plan has {plan.expected_flows:.0f} flows; a trace is of at most {MOST_FLOWS}, give it a shorter duration",
+            f"the plan has {plan.expected_flows:.0f} flows; a trace records at most {MOST_FLOWS}: shorten the duration",
             file=plan.name,
         )
     chosen.prepare([plan])

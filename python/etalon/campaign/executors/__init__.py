@@ -20,8 +20,6 @@ def named(name: str) -> Executor:
     """The executor called `name`, which is ready to be used."""
     if name not in EXECUTORS:
         *most, last = EXECUTORS
-        raise PlanError(
-            f'there is no executor "{name}"; the executor is {", ".join(most)} or {last}'
-        )
+        raise PlanError(f'there is no executor "{name}"; choose {", ".join(most)} or {last}')
     EXECUTORS[name].check()
     return EXECUTORS[name]

@@ -216,7 +216,7 @@ class Network(Racks):
         for key in ("packet", "night"):
             if self.circuits_only and key in self.model_fields_set:
                 yield PlanError(
-                    "there is no packet network, as network.circuits_only says; leave it out",
+                    "network.circuits_only removes the packet network; leave this out",
                     key=f"network.{key}",
                 )
         if voq.resize is not None and voq.resize.packets < voq.packets:
@@ -250,7 +250,7 @@ class Network(Racks):
         for name, uplink in one.uplinks.items():
             if uplink == 0 and self.circuits_only:
                 yield PlanError(
-                    "there is no packet network, as network.circuits_only says; uplink and switch 0 are its",
+                    "network.circuits_only removes the packet network, to which uplink and switch 0 belong",
                     key=f"{key}.{name}",
                 )
             elif uplink == 0 and one.locks_after is not None:

@@ -207,7 +207,7 @@ class Switched(Racks):
                 failure.end is not None and failure.end <= other.start
             )
             if other.link == failure.link and not apart:
-                yield PlanError("the link is down then already", key=f"{key}.from")
+                yield PlanError("the link is already down then", key=f"{key}.from")
 
     @property
     def _above_first(self) -> str:

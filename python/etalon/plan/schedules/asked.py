@@ -111,7 +111,7 @@ class Asked(Schedule):
         for name in ("guard", "skew"):
             if getattr(network, name):
                 yield PlanError(
-                    "circuits that are asked for have no days whose ends must be guarded",
+                    "circuits on request have no days whose ends need guarding",
                     key=f"network.{name}",
                 )
         if not isinstance(self.initial, str):
@@ -123,7 +123,7 @@ class Asked(Schedule):
             yield from no_matching("schedule.initial", self.initial, network.racks)
         if network.night == "all":
             yield PlanError(
-                "circuits that are asked for have no nights in which the packet network could serve nobody",
+                "circuits on request have no nights in which the packet network could be dark",
                 key="network.night",
                 value=network.night,
             )

@@ -106,7 +106,7 @@ class Rule(Schedule):
             yield from too_long(key, self.day, configuration.length(week, self.lengths))
         if len(kinds := self.circuits(network)) > MOST_KINDS:
             yield PlanError(
-                f"circuits are of {len(kinds)} different rates and delays; at most {MOST_KINDS} kinds are run",
+                f"circuits differ in rate or delay in {len(kinds)} ways; at most {MOST_KINDS} are possible",
                 key="schedule.configurations",
             )
 

@@ -98,7 +98,7 @@ def problems(
         yield from no_matching(f"{at}.circuits", configuration.circuits, network.racks)
         own = [name for name in ("rate", "delay") if getattr(configuration, name) is not None]
         if own and not configuration.circuits:
-            yield PlanError("a day without circuits has none", key=f"{at}.{own[0]}")
+            yield PlanError(f"a day without circuits has no {own[0]}", key=f"{at}.{own[0]}")
 
 
 def length(week: Iterable[Configuration], usual: Lengths) -> int:
@@ -129,7 +129,7 @@ def too_long(key: str, value: int, week: int) -> Iterator[PlanError]:
     """That the week is longer than is run, if so; `value` stands at `key`."""
     if week > LONGEST_WEEK:
         yield PlanError(
-            f"the week would last {rounded(week)}; at most {rounded(LONGEST_WEEK)} is run",
+            f"the week would last {rounded(week)}; it may last at most {rounded(LONGEST_WEEK)}",
             key=key,
             value=TIME.format(value),
         )

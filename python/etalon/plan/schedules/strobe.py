@@ -38,8 +38,8 @@ class Strobe(Rule):
         racks = network.racks
         if self.mimic is not None and racks != MIMICKING:
             yield PlanError(
-                f"{self.mimic} racks can only be stood for by {MIMICKING}, as on the testbed of NSDI'20 "
-                f"(section 4.5); this network has {racks}, leave mimic out to run them all",
+                f"only {MIMICKING} racks can stand for {self.mimic}, as on NSDI'20's testbed "
+                f"(section 4.5); this network has {racks}: leave mimic out to run them all",
                 key="schedule.mimic",
                 value=self.mimic,
             )

@@ -92,7 +92,7 @@ def _files(file: Path) -> list[Path]:
         paths.append(path)
     if not paths:
         raise PlanError(
-            f"there is no such file: a trace of Chakra has one for each rank, {file.stem}.0{SUFFIX} and so on",
+            f"there is no such file: a Chakra trace has one file per rank, {file.stem}.0{SUFFIX} and so on",
             file=str(path),
         )
     return paths
@@ -109,7 +109,7 @@ def _messages(path: Path) -> Iterator[tuple[int, bytes]]:
             body = file.read(length) if 0 <= length <= LONGEST else b""
             if len(body) != length:
                 raise PlanError(
-                    f"is cut off, or no trace of Chakra: the message at byte {at} has no end",
+                    f"is truncated, or not a Chakra trace: the message at byte {at} has no end",
                     file=str(path),
                 )
             yield at, body
@@ -146,7 +146,7 @@ def _nodes(path: Path) -> Iterator[Node]:
         except DecodeError:
             what = "GlobalMetadata" if first else "a node"
             raise PlanError(
-                f"is no trace of Chakra: the message at byte {at} is not {what}", file=str(path)
+                f"is not a Chakra trace: the message at byte {at} is not {what}", file=str(path)
             ) from None
         yield Node(
             found.id,
@@ -156,7 +156,7 @@ def _nodes(path: Path) -> Iterator[Node]:
             {one.name: getattr(one, one.WhichOneof("value") or "name") for one in found.attr},
         )
     if first:
-        raise PlanError("is no trace of Chakra: it is empty", file=str(path))
+        raise PlanError("is not a Chakra trace: it is empty", file=str(path))
 
 
 def _number(path: Path, node: Node, name: str, default: int | None = None) -> int:
@@ -280,7 +280,7 @@ class _Rank:
         absent = next((number for number in self.labels if number not in seen), None)
         if absent is not None:
             raise PlanError(
-                f"a node waits for node {absent}, which is not there", file=str(self.path)
+                f"a node waits for node {absent}, which is missing", file=str(self.path)
             )
         for name, count in self.done.items():
             first, most = self.groups[name].ranks[0], len(self.groups[name].deeds)
@@ -323,7 +323,7 @@ class _Rank:
     def _us(self, node: Node) -> int:
         if node.kind == NodeType.COMP and not node.us and node.attributes.get("num_ops"):
             raise PlanError(
-                f"node {node.number} has num_ops but no duration_micros, and how fast ranks compute is not known",
+                f"node {node.number} has num_ops but no duration_micros, and Etalon does not know how fast ranks compute",
                 file=str(self.path),
             )
         return node.us
@@ -337,7 +337,7 @@ class _Rank:
         if place >= len(group.deeds) or group.deeds[place] != deed:
             raise PlanError(
                 f"node {node.number} is collective {place} of rank {self.rank} in its process group, {deed[0]} of {deed[1]} "
-                f"bytes; rank {group.ranks[0]} has another there",
+                f"bytes; rank {group.ranks[0]} has a different one there",
                 file=str(self.path),
             )
         kind, size, root = deed

@@ -58,7 +58,7 @@ def messages() -> tuple[type[Any], type[Any]]:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError as error:
         raise EtalonError(
-            f"traces of Chakra need the package protobuf: pip install '{EXTRA}'"
+            f"Chakra traces need the package protobuf: pip install '{EXTRA}'"
         ) from error
     file = descriptor_pb2.FileDescriptorProto(
         name="etalon/chakra.proto", package="ChakraProtoMsg", syntax="proto3"

@@ -204,7 +204,7 @@ class Deed(Table):
         if len(named) != 1:
             has = " and ".join(f'"{name}"' for name in named) or "none"
             yield PlanError(
-                f"an entry has one of the keys {', '.join(DEEDS)}; this has {has}", key=key
+                f"an entry needs one of the keys {', '.join(DEEDS)}; this has {has}", key=key
             )
             return
         kind = self.kind
@@ -222,7 +222,7 @@ class Deed(Table):
                 )
             if self.all_to_all is not None:
                 yield PlanError(
-                    "a matrix has all sizes; leave the key out", key=f"{key}.all_to_all"
+                    "a matrix contains all sizes; leave the key out", key=f"{key}.all_to_all"
                 )
 
     def _foreign(self, key: str, kind: str) -> Iterator[PlanError]:
@@ -493,7 +493,7 @@ class Job(Workload):
             return
         if found.ranks != ranks:
             yield PlanError(
-                f"{self.file} has {found.ranks} ranks, and the job {ranks} hosts: name one host for each rank",
+                f"{self.file} has {found.ranks} ranks, but the job {ranks} hosts: name one host for each rank",
                 key=f"{key}.ranks",
             )
         if found.pairs > MOST_CONNECTIONS:

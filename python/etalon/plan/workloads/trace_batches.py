@@ -65,7 +65,7 @@ class Reader:
                 line += whole.count(b"\n") + len(end)
                 if len(rest) > 4 * LONGEST_LINE:
                     raise PlanError(
-                        f"a line has fewer than {LONGEST_LINE} characters",
+                        f"a line must have fewer than {LONGEST_LINE} characters",
                         file=f"{self.path}:{line}",
                     )
                 if end:
@@ -123,7 +123,7 @@ class Reader:
             raise ValueError(f"host {write_host(src)} would send to itself")
         if line.start < last:
             raise ValueError(
-                f"start_ns must not be below {last} of the line before: a trace of so many flows is in order of start "
+                f"start_ns must not be below {last} of the line before: a trace of so many flows must be in order of start "
                 "(sort -s -n -k 4,4)"
             )
         kind = self.classes.setdefault(line.flow_class, len(self.classes))

@@ -30,7 +30,7 @@ def read_line(number: int, words: list[str]) -> Line:
     """The flow that a line says. Raises `ValueError`."""
     if len(words) not in (4, 5):
         raise ValueError(
-            f"a line has 4 words, source destination bytes start_ns, or a class as fifth; this has {len(words)}"
+            f"a line has 4 words, source destination bytes start_ns, and may have a class as fifth; this has {len(words)}"
         )
     src, dst, size, start, *rest = words
     for name, word in (("bytes", size), ("start_ns", start)):
@@ -47,7 +47,7 @@ def read_line(number: int, words: list[str]) -> Line:
 def words_of(text: str, where: str) -> list[str]:
     """The words of a line, none of a comment. Raises `PlanError` for one that is too long to be a flow."""
     if len(text) >= LONGEST_LINE:
-        raise PlanError(f"a line has fewer than {LONGEST_LINE} characters", file=where)
+        raise PlanError(f"a line must have fewer than {LONGEST_LINE} characters", file=where)
     words = text.split()
     return [] if words and words[0].startswith("#") else words
 
