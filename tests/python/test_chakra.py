@@ -205,10 +205,10 @@ def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
             et.run(star(2, et.job(file=file)))
         if length not in (0, 8):
             assert "is truncated" in str(raised.value), length
-    with pytest.raises(PlanError, match=r"one for each rank, other\.0\.et and so on"):
+    with pytest.raises(PlanError, match=r"one file per rank, other\.0\.et and so on"):
         et.run(star(2, et.job(file=str(tmp_path / "other.et"))))
     place.write_bytes(whole)
-    with pytest.raises(PlanError, match="has 2 ranks, and the job 3 hosts"):
+    with pytest.raises(PlanError, match="has 2 ranks, but the job 3 hosts"):
         et.run(star(3, et.job(file=file)))
     with pytest.raises(PlanError, match='"rings" is no algorithm of all_reduce'):
         et.run(star(2, et.job(file=file, algorithms={"all_reduce": "rings"})))

@@ -86,7 +86,7 @@ def test_tcp_differs_by_layer() -> None:
         (
             {"pods": 2},
             {},
-            'network.pods: only a network of kind "tree" has it, not one of kind "leaf-spine"',
+            'network.pods: only a network of kind "tree" takes this key, not one of kind "leaf-spine"',
         ),
     ],
 )

@@ -78,11 +78,11 @@ PLANS = {
     ),
     "a key of another kind": (
         '[network]\nkind = "dumbbell"\nracks = 3\n' + BULK,
-        'or of kind "ocs" has it, not one of kind "dumbbell"',
+        'or of kind "ocs" takes this key, not one of kind "dumbbell"',
     ),
     "a key without effect": (
         'schedule.kind = "none"\nschedule.mimic = 25\n' + BULK,
-        'schedule.mimic: only a schedule of kind "strobe" has it, not one of kind "none"',
+        'schedule.mimic: only a schedule of kind "strobe" takes this key, not one of kind "none"',
     ),
 }
 

@@ -159,7 +159,7 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         (
             {"schedule": {"kind": "solstice", "change": []}},
             'schedule.change: only a schedule of kind "strobe" or of kind "tournament" or of kind "fixed" '
-            "has it, not one that is computed from demand",
+            "takes this key, not one that is computed from demand",
         ),
         (
             {

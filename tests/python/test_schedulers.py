@@ -173,23 +173,26 @@ def test_a_week_from_a_file(tmp_path: Path) -> None:
         ('kind = "solstice"\nreport = "1ms"', 'schedule.report: only the estimator "adu"'),
         (
             'kind = "solstice"\nmimic = 25',
-            'schedule.mimic: only a schedule of kind "strobe" has it',
+            'schedule.mimic: only a schedule of kind "strobe" takes this key',
         ),
         (
             'window = "2ms"',
             'schedule.window: only a schedule of kind "fixed" with a demand or that is computed from demand '
-            "or that a function of yours computes has it, "
+            "or that a function of yours computes takes this key, "
             'not one of kind "strobe"',
         ),
         ('kind = "none"\nday = "180us"', 'schedule.day: only a schedule of kind "strobe" or'),
-        ('kind = "fixed"\nscheduler = "tms"', 'of kind "fixed" with a demand has it, not one of'),
+        (
+            'kind = "fixed"\nscheduler = "tms"',
+            'of kind "fixed" with a demand takes this key, not one of',
+        ),
         (
             'kind = "fixed"\ndemand = [[0, 1], [1, 0]]\nscheduler = "fixed"',
             'schedule.scheduler: "fixed" must be one of "bvn", .*"tms", "tournament"',
         ),
         (
             'kind = "fixed"\ndemand = [[0, 1], [1, 0]]\nconfigurations = []',
-            'schedule.configurations: only a schedule of kind "fixed" has it, not one of kind "fixed" with a demand',
+            'schedule.configurations: only a schedule of kind "fixed" takes this key, not one of kind "fixed" with a demand',
         ),
         ('kind = "fixed"\ndemand = [[0, 1], [1, 0]]', "is for 2 racks, but the network has 3"),
         ('kind = "fixed"\ndemand = [[0, 1, 0], [1, 0], [0, 0, 0]]', "rows differ in length"),

@@ -90,7 +90,7 @@ def test_different_transports_stand_side_by_side() -> None:
         ),
         (
             {"transport": {"kind": "tdtcp", "subflows": 2}},
-            'only a transport of kind "mptcp" has it, not one of kind "tdtcp"',
+            'only a transport of kind "mptcp" takes this key, not one of kind "tdtcp"',
         ),
         (
             {"transport": {"kind": "mptcp", "subflows": 3}},

@@ -154,7 +154,7 @@ def test_a_failed_link_is_gone_around(engine: str) -> None:
         (
             {"packet": ["1Gbps", "1us"]},
             {},
-            'network.packet: only a network of kind "rdcn" or of kind "ocs" has it, not one of kind "tree"',
+            'network.packet: only a network of kind "rdcn" or of kind "ocs" takes this key, not one of kind "tree"',
         ),
     ],
 )

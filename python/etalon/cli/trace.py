@@ -56,11 +56,10 @@ def trace(
         ),
     ] = None,
     pcapng: Annotated[
-        bool, typer.Option("--pcapng/--no-pcapng", help="Write packets, for Wireshark.")
+        bool, typer.Option("--pcapng/--no-pcapng", help="Packets, for Wireshark.")
     ] = True,
     timeline: Annotated[
-        bool,
-        typer.Option("--timeline/--no-timeline", help="Write circuits and VOQs, for Perfetto."),
+        bool, typer.Option("--timeline/--no-timeline", help="Circuits and VOQs, for Perfetto.")
     ] = True,
     engine: EngineOfRun = None,
     patience: common.Patience = "60s",

@@ -84,7 +84,9 @@ def _fixed(only: str | None, out: Path | None, jobs: int | None, json: bool) -> 
     chosen = [experiment for experiment in every if only is None or only in experiment.name]
     if not chosen:
         names = "; ".join(experiment.name for experiment in every)
-        raise PlanError(f'--only "{only}": no experiment has this in its name; there are {names}')
+        raise PlanError(
+            f'--only "{only}": no experiment has a name that contains this; there are {names}'
+        )
     if out is not None:
         if only is not None:
             raise PlanError("--out needs the whole set; leave --only out")

@@ -104,7 +104,7 @@ def _unknown_key(place: _Place, under: str) -> str:
     having = [table.which for table in rivals if _field(table, key)]
     if having and issubclass(place.table, Table):
         what = next((part for part in reversed(place.path[:-1]) if isinstance(part, str)), under)
-        return f"only a {what} {' or '.join(having)} has it, not one {place.table.which}{place.table.aside}"
+        return f"only a {what} {' or '.join(having)} takes this key, not one {place.table.which}{place.table.aside}"
     names = [field.alias or name for name, field in place.table.model_fields.items()]
     near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
     if near:
