@@ -163,7 +163,7 @@ def test_a_folder_of_a_run_holds_its_trace(tmp_path: Path) -> None:
         (goal([["a: send 8b to 1"], []]), ":3", "rank 1 never receives this message"),
         (goal([["a: calc 1", "a requires a"], ["b: calc 1"]]), ":3", "what it waits for waits for it"),
         (goal([["a: jump 1"], []]), ":3", '"jump" is no operation'),
-        (goal([["calc 1"], [], []]), "", "has 3 ranks, and the job 2 hosts"),
+        (goal([["calc 1"], [], []]), "", "has 3 ranks, but the job 2 hosts"),
         ("", "", "num_ranks 16"),
     ],
 )  # fmt: skip

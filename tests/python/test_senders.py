@@ -123,9 +123,9 @@ def test_the_table_is_kept_and_drawn(run: Run, tmp_path: Path) -> None:
     [
         ([18], "there is no flow 18: they are numbered 0..3"),
         (["big"], 'no flow is of class "big": there are small'),
-        ([-1], "measure.flows.0: -1 is no flow: one is chosen by its number, from 0, or by"),
-        ([True], "true is no flow"),
-        ([""], "is no flow"),
+        ([-1], "measure.flows.0: -1 is not a flow: choose one by its number, from 0, or by"),
+        ([True], "true is not a flow"),
+        ([""], "is not a flow"),
     ],
 )
 def test_flows_that_there_are_not(flows: list[Any], why: str) -> None:
