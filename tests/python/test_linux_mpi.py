@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,53 @@ def test_programs_that_need_the_same_ports_take_turns(tmp_path: Path) -> None:
         for other_src, other_dst, other_up, other_down in rows:
             if (src == other_src) != (dst == other_dst):
                 assert down <= other_up or other_down <= up or -1 in (down, other_down)
+
+
+ENDS = """
+import os, sys, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+world.Barrier()
+if world.rank == 2:
+    if "sleep" in sys.argv: time.sleep(30)
+    if "exit" in sys.argv: os._exit(3)
+    if "kill" in sys.argv: os.kill(os.getpid(), 9)
+    if "raise" in sys.argv: raise RuntimeError("no")
+world.Barrier()
+print("over")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("exit", "rank 2 on r2h0 exited with status 3, the first to fail"),
+        ("kill", "rank 2 on r2h0 was killed by SIGKILL, the first to fail"),
+        (
+            "raise",
+            "its 4 ranks wait for ever: for 6 s nobody has sent anything or slept; rank 2 on",
+        ),
+        ("sleep", ""),
+    ],
+)
+def test_a_rank_that_dies_is_named(tmp_path: Path, how: str, said: str) -> None:
+    """Also one that waits in MPI_Finalize, while the others wait for it; but not one that only sleeps."""
+    need_kernel()
+    place = tmp_path / "ends.py"
+    place.write_text(ENDS)
+    keys = {"ranks": 4, "command": [sys.executable, str(place), how], "name": "ends"}
+    made = plan(keys).replace({"duration": "40s"})
+    begun = time.monotonic()
+    done = et.run(made, engine="linux")
+    assert time.monotonic() - begun < 60
+    (row,) = done.programs.iter_rows(named=True)
+    if not said:
+        assert row["status"] == 0, done.failed_programs
+        assert done.outputs["programs/ends.out"].count(b"over") == 4
+        return
+    assert row["status"] not in (0, None)
+    assert row["end_ns"] < 10e9
+    (failed,) = done.failed_programs
+    assert said in failed
+    assert "its output is in programs/ends.out and programs/ends.err" in failed

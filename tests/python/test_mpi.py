@@ -12,7 +12,7 @@ import pytest
 
 import etalon as et
 from conftest import Answer
-from etalon.engine import mpi
+from etalon.engine import mpi, mpi_job
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
 from fake_kernel import FakeKernel, fake
@@ -103,9 +103,9 @@ def test_ranks_are_spread_evenly(tmp_path: Path) -> None:
     one = mpi.Mpi(mpi.OPEN_MPI, "5", Path("/bin/mpiexec"))
     other = mpi.Mpi(mpi.MPICH, "5", Path("/bin/mpiexec"))
     assert one.command(hosts, 2, ["a", "b"]) == (
-        *("/bin/mpiexec", "--host", "r0h0:1,r1h0:1", "-n", "2", "a", "b"),
+        *(*mpi.JOB, "/bin/mpiexec", "--host", "r0h0:1,r1h0:1", "-n", "2", *mpi.RANK, "a", "b"),
     )
-    assert other.command(hosts, 4, ["a"])[:3] == (
+    assert other.command(hosts, 4, ["a"])[4:7] == (
         *("/bin/mpiexec", "-hosts", "r0h0:2,r1h0:2,r0h1:2"),
     )
 
@@ -118,7 +118,8 @@ def test_a_plan_has_programs_of_mpi(tmp_path: Path, fake: FakeKernel, small: Pla
     (called,) = fake.calls[0]["plan"]["programs"]
     assert (called["rack"], called["host"]) == (0, 0)
     assert called["command"] == [
-        *(str(place), "-hosts", "r0h0:1,r1h0:1,r2h0:1,r0h1:1", "-n", "4", beside, "r0h0"),
+        *(*mpi.JOB, str(place), "-hosts", "r0h0:1,r1h0:1,r2h0:1,r0h1:1", "-n", "4"),
+        *(*mpi.RANK, beside, "r0h0"),
     ]
     assert {"HYDRA_IFACE=eth0", "TMPDIR=/run/etalon"} < set(called["env"])
     assert called["env"][-1] == "A=b", "what the plan says comes last, and holds"
@@ -139,13 +140,14 @@ def test_mpirun_says_which_mpi_it_found(
     assert f"Open MPI 5.0.11 ({place}): 2 ranks on 2 hosts, r1h1 to r0h0" in answer.err
     ((rack, host, command, _, env),) = fake.calls[0]["programs"]
     assert (rack, host) == (1, 1)
-    assert command == [str(place), "--host", "r1h1:1,r0h0:1", "-n", "2", beside, "x"]
+    hosts = ("--host", "r1h1:1,r0h0:1", "-n", "2")
+    assert command == [*mpi.JOB, str(place), *hosts, *mpi.RANK, beside, "x"]
     assert "OMPI_MCA_btl=tcp,self" in env
     assert not any(one.startswith("ETALON_ASK=") for one in env)
     ending["status"] = 139
     answer = etalon("mpirun", small_file, "-n", "2", "--", beside)
     assert answer.code == 139
-    assert "Open MPI ended with status 139: a rank died or failed" in answer.err
+    assert "Open MPI ended with status 139; its output, and that of its ranks," in answer.err
     answer = etalon("mpirun", small_file, "-n", "2", "--hosts", "r9h0", "--", beside)
     assert answer.code == 2
     assert "--hosts: there is no host r9h0" in answer.err
@@ -206,3 +208,67 @@ def test_only_mpi_has_collectives(small: Plan) -> None:
         small.replace({"program": [{"host": "r0h0", "command": "a", "ask": "ring"}]})
     with pytest.raises(PlanError, match=r'program.0.ask.*where schedule.kind = "asked"'):
         small.replace({"program": [{"ranks": 2, "command": "a", "ask": "ring"}]})
+
+
+def test_the_rank_that_ended_a_job_has_a_name(tmp_path: Path) -> None:
+    job = mpi_job.Job(tmp_path / "job")
+    job.look()
+    assert not job.ranks
+    begun = "".join(f"begun {rank} r{rank}h0 {2**30 + rank}\n" for rank in range(4))
+    job.file.write_text(begun + "ended 3 r3h0 0\nended 2 r2h0 137\nended 0 r0h0 1\n")
+    job.look()
+    assert job.failed() == (
+        "rank 2 on r2h0 was killed by SIGKILL, the first to fail; rank 3 on r3h0 had ended with status 0"
+    )
+    assert not job.alive, "there are no such processes"
+    job.file.write_text(begun + "ended 1 r1h0 3\n")
+    job.look()
+    assert job.failed() == "rank 1 on r1h0 exited with status 3, the first to fail"
+    job.file.write_text(begun + "ended 1 r1h0 0\n")
+    job.look()
+    assert job.failed() == "rank 1 on r1h0 had ended with status 0"
+
+
+def timer(left_s: float, slack_ns: int, function: str = "hrtimer_wakeup") -> str:
+    """A timer as /proc/timer_list has it."""
+    left = round(left_s * 1e9)
+    times = f"{left + 5}-{left + 5 + slack_ns} nsecs [in {left} to {left + slack_ns} nsecs]"
+    return f" #0: <000000002d1dac78>, {function}, S:01\n # expires at {times}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "sleeps"),
+    [
+        ("active timers:\n", False),
+        (timer(0.003, 0, "tick_sched_timer"), False),
+        (timer(100, 50_000), True),  # sleep(100)
+        (timer(70e-6, 50_000), False),  # what ends ranks of Open MPI
+        (timer(2, 2_000_000), True),  # poll() with a timeout
+        (timer(2100, 100_000_000), False),  # Open MPI's event loops
+        (timer(2100, 100_000_000) + timer(0.1, 50_000), True),
+    ],
+)
+def test_who_sleeps_does_not_wait_for_ever(text: str, sleeps: bool) -> None:
+    assert mpi_job.somebody_sleeps(text) == sleeps
+
+
+def test_a_plan_says_which_rank_failed_and_where_its_output_is(
+    tmp_path: Path, fake: FakeKernel, small: Plan
+) -> None:
+    launcher(tmp_path / "bin", "mpiexec", "mpich")
+    told = b"trace\netalon: rank 2 on r2h0 exited with status 1, the first to fail\n"
+    fake.programs = lambda _: {"status": 255, "stdout": b"", "stderr": told}
+    given = {"ranks": 3, "command": [program(tmp_path / "bin")], "name": "job"}
+    run = et.run(small.replace({"program": [given]}), engine="linux")
+    (failed,) = run.failed_programs
+    assert failed.endswith(
+        "prog: rank 2 on r2h0 exited with status 1, the first to fail; "
+        "its output is in programs/job.out and programs/job.err"
+    )
+
+
+def test_a_job_may_be_quiet_while_circuits_are_away(small: Plan) -> None:
+    assert mpi.quiet(small) == "ETALON_QUIET=6"
+    slow = {"schedule": {"kind": "asked", "reconfiguration": "30s", "hold": "0s"}, "bulk": []}
+    made = small.replace({**slow, "tdf": 1, "duration": "100s", "warmup": "0s"})
+    assert mpi.quiet(made) == "ETALON_QUIET=60"

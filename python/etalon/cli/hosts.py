@@ -180,7 +180,7 @@ def mpirun(
     status = _execute(_linux(plan, patience), plan, [launched])
     if status not in (0, CUT_OFF, common.INTERRUPTED):
         common.note(
-            f"{found.kind} ended with status {status}: a rank died or failed; its output is above"
+            f"{found.kind} ended with status {status}; its output, and that of its ranks, is above"
         )
     return status
 
@@ -202,7 +202,7 @@ def _launched(
     return found, replace(
         one,
         command=found.command(one.over, one.ranks, one.command),
-        env=(*found.circuits(one, "mpirun"), *one.env),
+        env=(*found.circuits(one, "mpirun"), mpi.quiet(plan), *one.env),
     )
 
 

@@ -140,7 +140,7 @@ class Linux:
             if one.ranks:
                 found = mpi.find(program["command"][0])
                 program["command"] = list(found.command(one.over, one.ranks, program["command"]))
-                mine = [*found.variables(), *found.circuits(one, str(number))]
+                mine = [*found.variables(), *found.circuits(one, str(number)), mpi.quiet(plan)]
                 program["env"] = [*mine, *program.get("env", ())]
         memory = plan.linux.memory
         options = {

@@ -17,8 +17,11 @@ from functools import cache
 from pathlib import Path
 
 from etalon.asking import RANKS
+from etalon.engine import mpi_job
 from etalon.errors import EtalonError
+from etalon.plan import Plan
 from etalon.plan.program import OnHost
+from etalon.plan.schedules.asked import Asked
 
 OPEN_MPI, MPICH = "Open MPI", "MPICH"
 
@@ -31,8 +34,13 @@ RSH = "/run/etalon/bin/rsh"
 DEVICE = "eth0"
 SCRATCH = "/run/etalon"
 """A folder that all hosts share and that is gone after the run."""
+JOB = (sys.executable, "-I", "-S", mpi_job.__file__)
+"""On the first host, before the command of the launcher."""
+RANK = ("/bin/sh", "-c", mpi_job.RANK, "sh")
+"""Before that of each rank."""
 ASK, ASK_FROM, PROGRAM = "ETALON_ASK", "ETALON_ASK_FROM", "ETALON_PROGRAM"
 """What libask reads: which circuits, from how many bytes on, and a name that no other program has (crates/libask)."""
+LEAST_QUIET_S = 6.0
 VERSION_S = 20.0
 """A launcher that has not said its version by then is none."""
 
@@ -84,11 +92,15 @@ class Mpi:
         return f"{self.kind} {self.version} ({self.launcher})"
 
     def command(self, hosts: Sequence[str], ranks: int, program: Sequence[str]) -> tuple[str, ...]:
-        """The command on the first host that starts `ranks` processes of a program, as evenly as can be, on `hosts`."""
+        """The command on the first host that starts `ranks` processes of a program, as evenly as can be, on `hosts`.
+
+        It tells which rank ended the job, if one did (`mpi_job.py`).
+        """
         used, each = _spread(hosts, ranks)
         where = ",".join(f"{host}:{each}" for host in used)
         option = "--host" if self.kind == OPEN_MPI else "-hosts"
-        return (str(self.launcher), option, where, "-n", str(ranks), *program)
+        launcher = (str(self.launcher), option, where, "-n", str(ranks))
+        return (*JOB, *launcher, *RANK, *program)
 
     def circuits(self, program: OnHost, name: str) -> list[str]:
         """What requests for circuits need to know, as NAME=VALUE: where ranks are, and what collectives ask for (libask)."""
@@ -105,6 +117,15 @@ class Mpi:
     def variables(self) -> list[str]:
         """The same as NAME=VALUE."""
         return [f"{name}={value}" for name, value in self.environment().items()]
+
+
+def quiet(plan: Plan) -> str:
+    """For how long nothing may happen in a job, as NAME=VALUE: the watch waits twice as long as circuits do (mpi_job.py)."""
+    week = plan.schedule
+    longest = (
+        week.reconfiguration + week.request + week.hold if isinstance(week, Asked) else plan.week_ns
+    )
+    return f"{mpi_job.QUIET}={max(LEAST_QUIET_S, 2 * plan.tdf * longest / 1e9):g}"
 
 
 def _spread(hosts: Sequence[str], ranks: int) -> tuple[Sequence[str], int]:

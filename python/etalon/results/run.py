@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Of = Literal["flow", "pair"]
 """Whose days count: each flow's, or the days of all flows of the pair together."""
+OF_RANKS = "etalon: "
+"""How the line begins in which an MPI program says which rank ended it (engine/mpi_job.py)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -362,10 +364,16 @@ class Run(Tables):
     def failed_programs(self) -> list[str]:
         """A sentence for each program that ended with an exit status other than 0."""
         rows = self.programs.filter(pl.col("status") != 0).iter_rows(named=True)
-        return [
-            f"{row['command']} on {row['host']} {_ending(row['status'])}{self._last_line(row)}"
-            for row in rows
-        ]
+        return [self._failure(row) for row in rows]
+
+    def _failure(self, row: Mapping[str, Any]) -> str:
+        """How a program failed, in a sentence."""
+        said = self._last_line(row)
+        if said.startswith(OF_RANKS):
+            why = said.removeprefix(OF_RANKS)
+            return f"{row['command']}: {why}; its output is in {row['out']} and {row['err']}"
+        ended = f"{row['command']} on {row['host']} {_ending(row['status'])}"
+        return f"{ended}: {said[:200]}" if said else ended
 
     def _last_line(self, row: Mapping[str, Any]) -> str:
         """The last line of a program's standard error, or of its output if it has none."""
@@ -373,7 +381,7 @@ class Run(Tables):
             lines = self.outputs.get(name, b"").decode(errors="replace").split("\n")
             said = [line.strip() for line in lines if line.strip()]
             if said:
-                return f": {said[-1][:200]}"
+                return said[-1]
         return ""
 
     @property
