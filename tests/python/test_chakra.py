@@ -163,15 +163,15 @@ def test_a_run_keeps_its_trace(tmp_path: Path) -> None:
 GOOD = node(1, COLL, comm_type=0, comm_size=1000)
 BAD = [
     ([node(1, COLL, comm_type=3, comm_size=9)], "type GATHER, which Etalon lacks"),
-    ([node(1, COLL, comm_size=9)], "node 1 has no attribute comm_type"),
-    ([node(1, COLL, comm_type=0)], "node 1 has no attribute comm_size"),
+    ([node(1, COLL, comm_size=9)], 'node 1 "n1" has no attribute comm_type'),
+    ([node(1, COLL, comm_type=0)], 'node 1 "n1" has no attribute comm_size'),
     ([node(1, COLL, comm_type=0, comm_size=0)], "communicates 0 bytes"),
-    ([GOOD, node(2, COMP, [7], us=1)], "a node waits for node 7, which is missing"),
-    ([GOOD, GOOD], "two nodes have the number 1"),
+    ([GOOD, node(2, COMP, [7], us=1)], 'node 2 "n2" waits for node 7, which is missing'),
+    ([GOOD, GOOD], 'two nodes have the number 1; the second is node 1 "n1"'),
     ([GOOD, node(2, COMP, num_ops=4)], "num_ops but no duration_micros"),
     ([node(1, COLL, comm_type=0, comm_size=9, pg_name="x")], "only rank 0 does collectives"),
-    ([GOOD, node(2, SEND, comm_dst=2, comm_size=9)], "node 2 names rank 2; ranks are 0 to 1"),
-    ([GOOD, node(2, RECV, comm_src=0, comm_size=9)], "node 2 names rank 0; ranks are 0 to 1"),
+    ([GOOD, node(2, SEND, comm_dst=2, comm_size=9)], 'node 2 "n2" names rank 2; ranks are 0 to 1'),
+    ([GOOD, node(2, RECV, comm_src=0, comm_size=9)], 'node 2 "n2" names rank 0; ranks are 0 to 1'),
     (
         [GOOD, node(2, COLL, comm_type=0, comm_size=1000)],
         r"trace\.1\.et: .*rank 1 does 1 collectives in process group '', rank 0 does 2",
@@ -179,6 +179,19 @@ BAD = [
     (
         [node(1, COLL, comm_type=0, comm_size=1001)],
         r"trace\.1\.et: .*all-reduce of 1000 bytes; rank 0 has a different one there",
+    ),
+    (
+        [GOOD, node(2, 0, us=9)],
+        r'trace\.0\.et: node 2 "n2" is of type 0, which Etalon lacks; it has METADATA \(1\),',
+    ),
+    ([GOOD, node(2, 8, us=9)], r'trace\.0\.et: node 2 "n2" is of type 8, which Etalon lacks'),
+    (
+        [GOOD, node(2, SEND, comm_dst=1, comm_size=9)],
+        r'/trace\.0\.et: node 2 "n2": rank 1 never receives this message of rank 0',
+    ),
+    (
+        [GOOD, node(2, COMP, [3], us=1), node(3, COMP, [2], us=1)],
+        r'/trace\.0\.et: node 2 "n2": rank 0 never ends this operation',
     ),
     ([GOOD[:-1]], r"the message at byte 8 is not a node"),
 ]
@@ -205,6 +218,9 @@ def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
             et.run(star(2, et.job(file=file)))
         if length not in (0, 8):
             assert "is truncated" in str(raised.value), length
+    place.write_bytes(whole + whole[8:-3])
+    with pytest.raises(PlanError, match=r'trace\.1\.et: .* byte \d+ after node 1 "n1" has no end'):
+        et.run(star(2, et.job(file=file)))
     with pytest.raises(PlanError, match=r"one file per rank, other\.0\.et and so on"):
         et.run(star(2, et.job(file=str(tmp_path / "other.et"))))
     place.write_bytes(whole)
@@ -212,3 +228,29 @@ def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
         et.run(star(3, et.job(file=file)))
     with pytest.raises(PlanError, match='"rings" is no algorithm of all_reduce'):
         et.run(star(2, et.job(file=file, algorithms={"all_reduce": "rings"})))
+
+
+def test_a_message_of_another_length_names_both_nodes(tmp_path: Path) -> None:
+    sends = [node(7, SEND, comm_dst=1, comm_size=90), node(8, COLL, comm_type=9)]
+    file = trace(
+        tmp_path, [sends, [node(3, RECV, comm_src=0, comm_size=9), node(8, COLL, comm_type=9)]]
+    )
+    with pytest.raises(PlanError) as raised:
+        et.run(star(2, et.job(file=file)))
+    said = str(raised.value)
+    assert said.endswith(
+        '/trace.1.et: node 3 "n3": rank 1 receives 9 bytes here, but the message has 90: node 7 "n7" of trace.0.et'
+    ), said
+
+
+def test_the_trace_of_a_rank_that_is_missing(tmp_path: Path) -> None:
+    file = trace(tmp_path, [[GOOD]] * 4)
+    (tmp_path / "trace.1.et").unlink()
+    with pytest.raises(
+        PlanError, match=r"trace\.1\.et: the trace of rank 1 is missing: .* rank 3$"
+    ):
+        et.run(star(4, et.job(file=file)))
+    with pytest.raises(
+        PlanError, match=r'trace\.2\.et: is the trace of one rank; "trace\.et" names'
+    ):
+        et.run(star(4, et.job(file=str(tmp_path / "trace.2.et"))))

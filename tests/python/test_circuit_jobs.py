@@ -294,3 +294,15 @@ def test_a_job_that_does_not_ask_is_warned_of_those_that_do() -> None:
     both = plan(job=[{"do": [deed]}, {"do": [deed], "circuits": "each"}])
     assert any("job 0 asks for no circuits" in warning for warning in both.warnings)
     assert not plan().warnings
+
+
+def test_hosts_that_cannot_fill_a_circuit_are_warned_of() -> None:
+    job = {"do": [{"all_reduce": "1MB", "algorithm": "ring"}], "circuits": "each"}
+    made = plan(job=[job])
+    assert not made.warnings
+    rate = made.network.rates[1] / 1e9
+    (warning,) = made.replace({"network.host.rate": f"{rate / 2}Gbps"}).warnings
+    assert f"network.host.rate is {rate / 2:g}Gbps and a circuit's rate {rate:g}Gbps" in warning
+    # Two ranks in a rack fill it.
+    shared = {"network.host.rate": f"{rate / 2}Gbps", "network.hosts": 2}
+    assert not made.replace(shared).warnings

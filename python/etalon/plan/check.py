@@ -22,7 +22,7 @@ from etalon.plan.schedules import Rotation
 from etalon.plan.schedules.asked import Asked
 from etalon.plan.transport import Ndp, RotorLb
 from etalon.plan.workloads.base import Workload
-from etalon.units import TIME, S, rounded, shown
+from etalon.units import RATE, TIME, S, rounded, shown
 
 ASKED_WAYS = ("shortest", "direct", "packet")
 """Routing where circuits are asked for."""
@@ -452,9 +452,25 @@ def warnings(plan: Experiment) -> Iterator[str]:
     if isinstance(plan.network, Network):
         yield from _without_circuit(plan)
     yield from _taken_away(plan)
+    yield from _narrow_hosts(plan, week)
     yield from plan.network.warnings(
         {name for workload in plan.workloads for name in workload.controls}, week
     )
+
+
+def _narrow_hosts(plan: Experiment, week: int) -> Iterator[str]:
+    """Jobs whose hosts cannot fill a circuit."""
+    network = plan.network
+    if not isinstance(network, Ocs) and not (isinstance(network, Network) and week):
+        return
+    host, circuit = network.host.rate, network.rates[1]
+    for number, job in enumerate(plan.job):
+        racks = [rack for rack, _ in job.hosts(plan.setting(f"job.{number}"))]
+        if host * max(map(racks.count, racks), default=0) < circuit:
+            yield (
+                f"network.host.rate is {RATE.format(host)} and a circuit's rate {RATE.format(circuit)}: the iteration times "
+                f"of job {number} will be those of its hosts' NICs, which cannot fill a circuit"
+            )
 
 
 def _taken_away(plan: Experiment) -> Iterator[str]:

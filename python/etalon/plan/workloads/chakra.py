@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -19,9 +20,10 @@ from etalon import _core, cache, files
 from etalon.errors import PlanError
 from etalon.plan.workloads.chakra_schema import Collective, NodeType, messages
 from etalon.plan.workloads.given_file import digest, stamp
+from etalon.units import shown
 
 SUFFIX = ".et"
-VERSION = 1
+VERSION = 2
 """Of what a trace is rewritten to."""
 LONGEST = 1 << 28
 """Bytes of a message."""
@@ -36,6 +38,8 @@ KINDS = {
     Collective.REDUCE: "reduce",
 }
 """What nodes of collectives are here. A barrier is an all-reduce of a byte a rank."""
+RUN = frozenset(NodeType)
+"""The types of nodes that there are."""
 GPU, CPU, MEMORY, NOTHING = range(4)
 """Processors of a rank, each of which does one thing at a time; the last takes no time."""
 
@@ -49,6 +53,10 @@ class Node(NamedTuple):
     """The nodes that it waits for."""
     us: int
     attributes: dict[str, Any]
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"node {self.number} {shown(self.name)}" if self.name else f"node {self.number}"
 
 
 class Group:
@@ -80,9 +88,40 @@ def goal(file: Path, algorithms: Mapping[str, str]) -> Path:
         out.write(f"num_ranks {len(paths)}\n")
         for rank, path in enumerate(paths):
             out.write(f"rank {rank} {{\n")
-            out.writelines(_Rank(rank, path, groups, algorithms, len(paths)).lines())
+            of_rank = _Rank(rank, path, groups, algorithms, len(paths)).lines()
+            out.writelines(line for _, line in of_rank)
             out.write("}\n")
     return place
+
+
+def of_nodes(error: PlanError, file: Path, algorithms: Mapping[str, str]) -> PlanError:
+    """What is wrong with what a trace is rewritten to (`goal`), as an error of the trace: its lines come from nodes."""
+    found = re.search(r":(\d+)$", error.file or "")
+    if not found:
+        return PlanError(error.expected, file=str(file))
+    path, node = _node_of(file, algorithms, int(found[1]))
+
+    def other(named: re.Match[str]) -> str:
+        where, one = _node_of(file, algorithms, int(named[1]))
+        return f"{one} of {where.name}"
+
+    why = re.sub(r"\bline (\d+)", other, error.expected)
+    return PlanError(f"{node}: {why}", file=str(path))
+
+
+def _node_of(file: Path, algorithms: Mapping[str, str], wanted: int) -> tuple[Path, Node]:
+    """From which node a line of `goal` comes, and the file that has it."""
+    paths = _files(file)
+    groups = _groups(paths)
+    line = 1
+    for rank, path in enumerate(paths):
+        line += 1
+        for node, _ in _Rank(rank, path, groups, algorithms, len(paths)).lines():
+            line += 1
+            if line == wanted:
+                return path, node
+        line += 1
+    raise LookupError(f"{file}: comes to {line} lines, not {wanted}")
 
 
 def _files(file: Path) -> list[Path]:
@@ -90,7 +129,22 @@ def _files(file: Path) -> list[Path]:
     paths: list[Path] = []
     while (path := file.with_name(f"{file.stem}.{len(paths)}{SUFFIX}")).is_file():
         paths.append(path)
+    form = re.compile(rf"{re.escape(file.stem)}\.(\d+){re.escape(SUFFIX)}")
+    others = file.parent.iterdir() if file.parent.is_dir() else ()
+    numbers = sorted(int(found[1]) for other in others if (found := form.fullmatch(other.name)))
+    later = [number for number in numbers if number > len(paths)]
+    if later:
+        raise PlanError(
+            f"the trace of rank {len(paths)} is missing: there is no such file, and there is one of rank {later[-1]}",
+            file=str(path),
+        )
     if not paths:
+        rank = re.fullmatch(r"(.+)\.\d+", file.stem)
+        if file.is_file() and rank:
+            raise PlanError(
+                f'is the trace of one rank; "{rank[1]}{SUFFIX}" names those of all ranks',
+                file=str(file),
+            )
         raise PlanError(
             f"there is no such file: a Chakra trace has one file per rank, {file.stem}.0{SUFFIX} and so on",
             file=str(path),
@@ -98,8 +152,8 @@ def _files(file: Path) -> list[Path]:
     return paths
 
 
-def _messages(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The messages of a file, each with the place where it begins."""
+def _messages(path: Path) -> Iterator[tuple[int, bytes | None]]:
+    """The messages of a file, each with the place where it begins; None for one that has no end."""
     with path.open("rb") as file:
         at = 0
         while True:
@@ -107,12 +161,7 @@ def _messages(path: Path) -> Iterator[tuple[int, bytes]]:
             if not digits:
                 return
             body = file.read(length) if 0 <= length <= LONGEST else b""
-            if len(body) != length:
-                raise PlanError(
-                    f"is truncated, or not a Chakra trace: the message at byte {at} has no end",
-                    file=str(path),
-                )
-            yield at, body
+            yield at, body if len(body) == length else None
             at += digits + length
 
 
@@ -134,8 +183,14 @@ def _nodes(path: Path) -> Iterator[Node]:
     metadata, node = messages()
     from google.protobuf.message import DecodeError
 
-    first = True
+    first, last = True, None
     for at, body in _messages(path):
+        if body is None:
+            after = f" after {last}" if last else ""
+            raise PlanError(
+                f"is truncated, or not a Chakra trace: the message at byte {at}{after} has no end",
+                file=str(path),
+            )
         try:
             if first:
                 if body and not metadata.FromString(body).version:
@@ -145,16 +200,26 @@ def _nodes(path: Path) -> Iterator[Node]:
             found = node.FromString(body)
         except DecodeError:
             what = "GlobalMetadata" if first else "a node"
+            after = f" after {last}" if last else ""
             raise PlanError(
-                f"is not a Chakra trace: the message at byte {at} is not {what}", file=str(path)
+                f"is not a Chakra trace: the message at byte {at}{after} is not {what}",
+                file=str(path),
             ) from None
-        yield Node(
+        last = Node(
             found.id,
             found.type,
             tuple(sorted({*found.ctrl_deps, *found.data_deps})),
             found.duration_micros,
             {one.name: getattr(one, one.WhichOneof("value") or "name") for one in found.attr},
+            found.name,
         )
+        if last.kind not in RUN:
+            raise PlanError(
+                f"{last} is of type {last.kind}, which Etalon lacks; it has "
+                f"{', '.join(f'{one.name} ({one.value})' for one in NodeType)}",
+                file=str(path),
+            )
+        yield last
     if first:
         raise PlanError("is not a Chakra trace: it is empty", file=str(path))
 
@@ -163,9 +228,9 @@ def _number(path: Path, node: Node, name: str, default: int | None = None) -> in
     """An attribute that is a whole number, not below zero."""
     value = node.attributes.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        shown = "no" if value is None else f"{value!r} for"
+        has = "no" if value is None else f"{value!r} for"
         raise PlanError(
-            f"node {node.number} has {shown} attribute {name}, which must be a whole number of at least 0",
+            f"{node} has {has} attribute {name}, which must be a whole number of at least 0",
             file=str(path),
         )
     return value
@@ -174,9 +239,7 @@ def _number(path: Path, node: Node, name: str, default: int | None = None) -> in
 def _size(path: Path, node: Node) -> int:
     size = _number(path, node, "comm_size")
     if not size:
-        raise PlanError(
-            f"node {node.number} communicates 0 bytes; comm_size is 1 at least", file=str(path)
-        )
+        raise PlanError(f"{node} communicates 0 bytes; comm_size is 1 at least", file=str(path))
     return size
 
 
@@ -215,7 +278,7 @@ def _deed(path: Path, node: Node, group: Group) -> tuple[str, int, int]:
     if kind is None:
         names = {one.value: one.name for one in Collective}
         raise PlanError(
-            f"node {node.number} is a collective of type {names.get(number, number)}, which Etalon lacks; "
+            f"{node} is a collective of type {names.get(number, number)}, which Etalon lacks; "
             f"it has {', '.join(one.name for one in KINDS)}",
             file=str(path),
         )
@@ -225,7 +288,7 @@ def _deed(path: Path, node: Node, group: Group) -> tuple[str, int, int]:
     root = _number(path, node, "root", group.ranks[0])
     if root not in group.ranks:
         raise PlanError(
-            f"the root of node {node.number}, rank {root}, is not of its process group",
+            f"the root of {node}, rank {root}, is not of its process group",
             file=str(path),
         )
     # Chakra counts what a rank brings along, and a plan what it has in the end.
@@ -269,18 +332,26 @@ class _Rank:
         self.done: dict[str, int] = {}
         """Collectives so far, by process group."""
 
-    def lines(self) -> Iterator[str]:
-        """The operations of its nodes, and what they wait for."""
+    def lines(self) -> Iterator[tuple[Node, str]]:
+        """The operations of its nodes, and what they wait for, each with its node."""
         seen: set[int] = set()
+        waiting: dict[int, Node] = {}
         for node in _nodes(self.path):
             if node.number in seen:
-                raise PlanError(f"two nodes have the number {node.number}", file=str(self.path))
+                raise PlanError(
+                    f"two nodes have the number {node.number}; the second is {node}",
+                    file=str(self.path),
+                )
             seen.add(node.number)
-            yield from self._node(node)
-        absent = next((number for number in self.labels if number not in seen), None)
-        if absent is not None:
+            waiting.pop(node.number, None)
+            for number in node.after:
+                if number not in seen:
+                    waiting.setdefault(number, node)
+            for line in self._node(node):
+                yield node, line
+        for absent, node in waiting.items():
             raise PlanError(
-                f"a node waits for node {absent}, which is missing", file=str(self.path)
+                f"{node} waits for node {absent}, which is missing", file=str(self.path)
             )
         for name, count in self.done.items():
             first, most = self.groups[name].ranks[0], len(self.groups[name].deeds)
@@ -311,7 +382,7 @@ class _Rank:
             peer = _number(self.path, node, "comm_dst" if sends else "comm_src")
             if peer >= self.ranks or peer == self.rank:
                 raise PlanError(
-                    f"node {node.number} names rank {peer}; ranks are 0 to {self.ranks - 1}, without its own",
+                    f"{node} names rank {peer}; ranks are 0 to {self.ranks - 1}, without its own",
                     file=str(self.path),
                 )
             size, tag = _size(self.path, node), _number(self.path, node, "comm_tag", 0)
@@ -323,7 +394,7 @@ class _Rank:
     def _us(self, node: Node) -> int:
         if node.kind == NodeType.COMP and not node.us and node.attributes.get("num_ops"):
             raise PlanError(
-                f"node {node.number} has num_ops but no duration_micros, and Etalon does not know how fast ranks compute",
+                f"{node} has num_ops but no duration_micros, and Etalon does not know how fast ranks compute",
                 file=str(self.path),
             )
         return node.us
@@ -336,7 +407,7 @@ class _Rank:
         deed = _deed(self.path, node, group)
         if place >= len(group.deeds) or group.deeds[place] != deed:
             raise PlanError(
-                f"node {node.number} is collective {place} of rank {self.rank} in its process group, {deed[0]} of {deed[1]} "
+                f"{node} is collective {place} of rank {self.rank} in its process group, {deed[0]} of {deed[1]} "
                 f"bytes; rank {group.ranks[0]} has a different one there",
                 file=str(self.path),
             )
@@ -349,7 +420,7 @@ class _Rank:
         try:
             turns = _turns(kind, self.algorithms[kind], ranks, size)
         except ValueError as error:
-            raise PlanError(f"node {node.number}: {error}", file=str(self.path)) from None
+            raise PlanError(f"{node}: {error}", file=str(self.path)) from None
         for turn in turns[mine]:
             now = [self._label() for _ in turn]
             for one, (sends, peer, length) in zip(now, turn, strict=True):

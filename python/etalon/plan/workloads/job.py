@@ -349,11 +349,19 @@ class Job(Workload):
     def _goal(self) -> Path:
         """Its trace in GOAL: of Chakra's what it comes to."""
         file = Path(str(self.file))
-        if file.suffix != chakra.SUFFIX:
+        if not self._is_chakra:
             return file
+        return told(str(file), lambda: chakra.goal(file, self._chosen))
+
+    @property
+    def _is_chakra(self) -> bool:
+        return Path(str(self.file)).suffix == chakra.SUFFIX
+
+    @property
+    def _chosen(self) -> dict[str, str]:
+        """The algorithm of each collective of a trace in Chakra."""
         chosen = {kind: names[0] for kind, names in algorithms().items()}
-        chosen |= {kind.replace("_", "-"): name for kind, name in self.algorithms.items()}
-        return told(str(file), lambda: chakra.goal(file, chosen))
+        return chosen | {kind.replace("_", "-"): name for kind, name in self.algorithms.items()}
 
     @cached_property
     def _seen(self) -> Stamp:
@@ -363,14 +371,20 @@ class Job(Workload):
     @cached_property
     def contents(self) -> Contents:
         """What its trace comes to. Raises `PlanError`, with its line, if that is no trace."""
-        return told(str(self._goal), lambda: contents(self._goal, self._seen))
+        goal, seen = self._goal, self._seen
+        try:
+            return told(str(goal), lambda: contents(goal, seen))
+        except PlanError as error:
+            if not self._is_chakra:
+                raise
+            raise chakra.of_nodes(error, Path(str(self.file)), self._chosen) from None
 
     @property
     def content(self) -> Path:
         """Its trace, as it was when the plan was made."""
         path = self._goal
         if told(str(path), lambda: stamp(path)) != self._seen:
-            raise PlanError(CHANGED, file=str(path))
+            raise PlanError(CHANGED, file=str(self.file))
         return path
 
     @property
@@ -507,7 +521,7 @@ class Job(Workload):
         known = algorithms()
         for kind, name in self.algorithms.items():
             names = known.get(kind.replace("_", "-"))
-            if Path(str(self.file)).suffix != chakra.SUFFIX:
+            if not self._is_chakra:
                 why = "only with a trace in Chakra can a job choose algorithms"
             elif names is None:
                 why = f"{shown(kind)} is no collective; there are {', '.join(COLLECTIVES)}"
