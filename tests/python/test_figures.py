@@ -8,14 +8,16 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+import etalon as et
 from etalon import figures, schedulers
 from etalon.errors import EtalonError
-from etalon.figures import Tolerance, parameter, style, weeks
+from etalon.figures import Tolerance, gantt, parameter, style, weeks
 from etalon.figures.cwnd import lines as cwnd_lines
 from etalon.figures.fct_cdf import cdf as fct_cdf
 from etalon.figures.fct_uptime import seconds
@@ -429,3 +431,49 @@ def test_palette_is_told_apart_in_grey() -> None:
 def test_the_package_does_not_load_drawing_libraries() -> None:
     code = "import sys, etalon.figures; sys.exit('matplotlib' in sys.modules or 'plotly' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+
+
+@pytest.mark.parametrize("ranks", [4, 16, 64])
+def test_a_gantt_chart_shows_who_waited_for_which_circuit(ranks: int) -> None:
+    """Changes of 10 us in an iteration of 4 ms are wide enough to see, and each rank's wait is written beside it."""
+    net = et.network(
+        racks=ranks,
+        hosts=1,
+        circuits_only=True,
+        circuit=("100Gbps", "500ns"),
+        ack_bypass="1us",
+        host={"rate": "100Gbps", "delay": "0us"},
+        mtu=9000,
+        voq=1000,
+    )
+    job = et.job(
+        et.compute("3ms", jitter="100us"), et.all_reduce("1MB", algorithm="swing"), circuits="each"
+    )
+    done = et.run(net, et.asked(reconfiguration="10us"), job, duration="1s", warmup="0s", tdf=1)
+    assert 3000 < done.iterations["end_ns"][0] / 1e3 < 5000
+    # What is written on the right, worked out from the tables alone.
+    rows = done.steps.filter(pl.col("asked_ns") >= 0)
+    rank = int(rows["rank"][0])
+    waited = rows.filter(pl.col("rank") == rank)
+    alone = waited.unique(["ready_ns", "granted_ns"])
+    text = f"{(alone['granted_ns'] - alone['ready_ns']).sum() / 1e3:.4g}"
+    figure = gantt.draw(done)
+    (ax,) = figure.axes
+    assert text in [one.get_text() for one in ax.texts]
+    width, height = figure.get_size_inches()
+    assert height <= gantt.MOST_INCHES
+    black = [one for one in ax.collections if tuple(one.get_facecolor()[0][:3]) == (0, 0, 0)]
+    assert black
+    for one in black:
+        for path in one.get_paths():
+            share = path.get_extents().width / (ax.get_xlim()[1] - ax.get_xlim()[0])
+            assert share * width * 0.8 * 200 > 1, "at least a pixel"
+    # A zoom has the rank to which the circuit leads, and the time.
+    first = waited.row(0, named=True)
+    begin, end = (
+        first[key] / 1e3 - done.iterations["start_ns"][0] / 1e3
+        for key in ("ready_ns", "granted_ns")
+    )
+    zoom = gantt.draw(done, span_us=(begin - 1, end + 1)).axes[0]
+    assert zoom.get_xlim() == pytest.approx((begin - 1, end + 1))
+    assert f"→{first['peer']}, {end - begin:.3g} µs" in [one.get_text() for one in zoom.texts]

@@ -4,7 +4,7 @@ that were asked for: waiting, dark, up."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -17,6 +17,8 @@ from etalon.figures import style
 from etalon.figures.types import RunLike
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from etalon.figures.types import WebFigure
 
 Bars = dict[str, dict[int, list[tuple[float, float]]]]
@@ -36,8 +38,17 @@ MOST_LANES = 32
 """Circuits with a lane each; if there are more, those from one rack share a lane, of which one is up at a time."""
 LANE, APART = 0.5, 0.4
 """Height of a circuit's lane, and of the gap above the first, where a rank's is 1."""
-INCHES = 0.18
-"""Height of a rank."""
+INCHES, LEAST_INCHES, MOST_INCHES = 0.18, 0.1, 12.0
+"""Height of a rank; of one of many; most of a figure, below which ranks have no names."""
+FEW = 8
+"""Ranks that fit into one column of a page."""
+NARROWEST = 1 / 500
+"""Least width of a dark span, relative to the axis: a change of 10 us should show in an iteration of 5 ms."""
+LETTER, SMALL = 0.045, 4.5
+"""Width in inches of a letter, and its size in points, of what is written in bars."""
+
+Span = tuple[float, float]
+"""From and to, in microseconds from the start of the iteration."""
 
 
 def bars(run: RunLike, iteration: int, job: int) -> Bars:
@@ -99,70 +110,178 @@ def lanes(run: RunLike, iteration: int, job: int) -> tuple[list[str], Bars]:
     return names, found
 
 
+def waits(run: RunLike, iteration: int, job: int) -> dict[int, list[tuple[float, float, int]]]:
+    """Begin and length in microseconds of each rank's waits for circuits, with the rank to which they lead."""
+    origin, _ = _span(run, iteration, job)
+    end = int(run.meta["simulated_ns"])
+    mine = (pl.col("job") == job) & (pl.col("iteration") == iteration) & (pl.col("asked_ns") >= 0)
+    found: dict[int, list[tuple[float, float, int]]] = {}
+    for row in run.steps.filter(mine).iter_rows(named=True):
+        until = row["granted_ns"] if row["granted_ns"] >= 0 else end
+        if until > row["ready_ns"]:
+            wait = ((row["ready_ns"] - origin) / 1e3, (until - row["ready_ns"]) / 1e3, row["peer"])
+            found.setdefault(row["rank"], []).append(wait)
+    return found
+
+
+def total(spans: Iterable[tuple[float, ...]], within: Span) -> float:
+    """How long at least one of these spans (begin, length) lasts."""
+    covered, last = 0.0, within[0]
+    for begin, length, *_ in sorted(spans):
+        until = min(begin + length, within[1])
+        covered += max(until - max(begin, last), 0.0)
+        last = max(last, until)
+    return covered
+
+
 def _ranks(found: Bars) -> int:
     return 1 + max(rank for by_rank in found.values() for rank in by_rank)
 
 
-def draw(run: RunLike, ax: Axes | None = None, iteration: int = 0, job: int = 0) -> Figure:
+def _within(found: Bars, span: Span) -> Bars:
+    """The bars of a span of time, cut to it."""
+    cut: Bars = {}
+    for what, by_row in found.items():
+        cut[what] = {}
+        for row, mine in by_row.items():
+            ends = ((max(begin, span[0]), min(begin + length, span[1])) for begin, length in mine)
+            cut[what][row] = [(begin, until - begin) for begin, until in ends if until > begin]
+    return cut
+
+
+def _lanes_within(names: list[str], found: Bars) -> tuple[list[str], Bars]:
+    """The lanes that have bars."""
+    kept = sorted({lane for by_lane in found.values() for lane, mine in by_lane.items() if mine})
+    place = {lane: number for number, lane in enumerate(kept)}
+    bars_of = {
+        what: {place[lane]: mine for lane, mine in by_lane.items() if mine}
+        for what, by_lane in found.items()
+    }
+    return [names[lane] for lane in kept], bars_of
+
+
+def draw(
+    run: RunLike,
+    ax: Axes | None = None,
+    iteration: int = 0,
+    job: int = 0,
+    span_us: Span | None = None,
+) -> Figure:
     """Draws what each rank does in one iteration of a job: blank is waiting for other ranks. If circuits are asked for, each
-    has a lane below the ranks.
+    has a lane below the ranks. On the right: how long each rank waited for circuits, and how long each lane was dark.
 
     A message is drawn from when its rank was ready, or its circuits were there, to when its peer had read all of it. A circuit
-    is asked for, dark while it changes, and up until it makes way. Of more than 32 circuits those from one rack share a lane.
+    is asked for, dark while it changes, and up until it makes way. Of more than 32 circuits those from one rack share a lane;
+    a wait that is wide enough has the rank to which its circuit leads, and the time. Dark spans have a least width.
 
     Args:
         run: the run of a plan with jobs.
-        ax: axes to draw on; by default a new figure's.
+        ax: axes to draw on; by default a new figure's, which grows with the ranks.
         iteration: which, from 0 on.
         job: which of the plan's jobs, from 0 on.
+        span_us: the part of the iteration to draw, like (1000, 1200); by default all of it.
 
     Raises:
         EtalonError: if the run has no such iteration, or no table of steps.
     """
     found = bars(run, iteration, job)
-    names, circuits = lanes(run, iteration, job)
     ranks = _ranks(found)
+    start, end = _span(run, iteration, job)
+    span = span_us or (0.0, (end - start) / 1e3)
+    found = _within(found, span)
+    names, circuits = lanes(run, iteration, job)
+    names, circuits = _lanes_within(names, _within(circuits, span))
     below = APART + LANE * len(names) if names else 0.0
-    rows = min(INCHES * ranks, 3.5) * (1 + below / ranks)
-    ax = style.axes(ax, height=1.0 + 0.12 * bool(names) + min(rows, 8.0))
+    height = 1.0 + 0.12 * bool(names)
+    inches = max(LEAST_INCHES, INCHES * min(1.0, 16 / ranks))
+    inches = min(inches, (MOST_INCHES - height) / (ranks + below))
+    width = style.COLUMN if ranks <= FEW else style.PAGE
+    ax = style.axes(ax, width=width, height=height + inches * (ranks + below))
     for what, by_rank in found.items():
         for rank, mine in by_rank.items():
-            ax.broken_barh(mine, (rank - 0.4, 0.8), facecolors=COLOURS[what], linewidth=0)
+            # A rank may wait for its next circuit while its peer still reads what it sent.
+            above = 1.5 if what == CIRCUITS else 1.0
+            where = (rank - 0.4, 0.8)
+            ax.broken_barh(mine, where, facecolors=COLOURS[what], linewidth=0, zorder=above)
     places = [ranks - 0.5 + APART + LANE * (lane + 0.5) for lane in range(len(names))]
+    least = NARROWEST * (span[1] - span[0])
     for what, by_lane in circuits.items():
         for lane, mine in by_lane.items():
             where = (places[lane] - 0.4 * LANE, 0.8 * LANE)
-            ax.broken_barh(mine, where, facecolors=COLOURS[what], linewidth=0)
+            wide = [(at, max(length, least)) for at, length in mine] if what == DARK else mine
+            above = 1.5 if what == DARK else 1.0
+            ax.broken_barh(wide, where, facecolors=COLOURS[what], linewidth=0, zorder=above)
     ax.set_ylim(ranks - 0.4 + below, -0.6)
-    ax.set_xlim(left=0)
-    _name_rows(ax, ranks, places, names)
+    ax.set_xlim(*span)
+    _name_rows(ax, ranks, places, names, inches)
+    _say_waits(ax, waits(run, iteration, job), circuits[DARK], places, span, inches)
     ax.grid(visible=False)
     ax.set_xlabel("time in the iteration (µs)")
     patches = [
         Patch(color=COLOURS[what], label=what)
-        for what, mine in {**found, **circuits}.items()
-        if mine
+        for what, by_row in {**found, **circuits}.items()
+        if any(by_row.values())
     ]
     ax.legend(handles=patches, ncols=3, loc="lower left", bbox_to_anchor=(0, 1.0), handlelength=0.9)
     return style.figure_of(ax)
 
 
-def _name_rows(ax: Axes, ranks: int, places: list[float], names: list[str]) -> None:
+def _say_waits(
+    ax: Axes,
+    waited: dict[int, list[tuple[float, float, int]]],
+    dark: dict[int, list[tuple[float, float]]],
+    places: list[float],
+    span: Span,
+    inches: float,
+) -> None:
+    """Writes how long ranks waited for circuits and lanes were dark, and into wide waits to whom the circuit leads."""
+    if not waited and not dark:
+        return
+    scale = style.figure_of(ax).get_size_inches()[0] * 0.8 / (span[1] - span[0])
+    inside: Any = {"ha": "center", "va": "center", "fontsize": SMALL, "color": "white"}
+    for rank, mine in waited.items():
+        for begin, length, peer in sorted(set(mine)):
+            first, last = max(begin, span[0]), min(begin + length, span[1])
+            for text in (f"→{peer}, {length:.3g} µs", f"→{peer}"):
+                if (last - first) * scale > LETTER * len(text):
+                    ax.text((first + last) / 2, rank, text, **inside)
+                    break
+    beside: Any = {"va": "center", "clip_on": False, "transform": ax.get_yaxis_transform()}
+    rows = [(float(rank), total(mine, span), 1.0) for rank, mine in waited.items()]
+    rows += [(places[lane], total(mine, span), LANE) for lane, mine in dark.items()]
+    for place, time, row in rows:
+        if time and inches >= LEAST_INCHES:
+            ax.text(1.01, place, f"{time:.4g}", fontsize=_points(inches * row), **beside)
+    across: Any = {"rotation": 270, "va": "center", "transform": ax.transAxes, "fontsize": 7}
+    wide = style.figure_of(ax).get_size_inches()[0]
+    ax.text(1 + 0.5 / wide, 0.5, "waited for circuits, dark (µs)", **across)
+
+
+def _points(inches: float) -> float:
+    """Size of letters in a row of this height."""
+    return min(7.0, 60 * inches)
+
+
+def _name_rows(ax: Axes, ranks: int, places: list[float], names: list[str], inches: float) -> None:
     """Names the ranks, and the lanes of circuits below them; of many not all."""
     ax.set_ylabel("circuit, rank" if names else "rank")
     if not names:
         ax.yaxis.set_major_locator(MaxNLocator(9, integer=True))
         return
-    every = -(-ranks // 9)
-    shown = range(0, ranks, every)
-    labels = [str(rank) for rank in shown]
-    ax.set_yticks([*shown, *places], [*labels, *names])
-    for label in ax.get_yticklabels()[len(labels) :]:
-        label.set_fontsize(5)
+    each = inches >= LEAST_INCHES
+    shown = range(0, ranks, 1 if each else -(-ranks // 9))
+    lanes_shown = range(0, len(names), 1 if each else -(-len(names) // 9))
+    labels = [str(rank) for rank in shown] + [names[lane] for lane in lanes_shown]
+    ax.set_yticks([*shown, *(places[lane] for lane in lanes_shown)], labels)
+    for number, label in enumerate(ax.get_yticklabels()):
+        row = inches if number < len(shown) else inches * LANE
+        label.set_fontsize(_points(row) if each else 6)
     ax.tick_params(axis="y", length=0)
 
 
-def interactive(run: RunLike, iteration: int = 0, job: int = 0) -> WebFigure:
+def interactive(
+    run: RunLike, iteration: int = 0, job: int = 0, span_us: Span | None = None
+) -> WebFigure:
     """The same figure for a browser."""
     from etalon.figures import web
 
@@ -184,7 +303,7 @@ def interactive(run: RunLike, iteration: int = 0, job: int = 0) -> WebFigure:
                 hovertemplate="%{y}, from %{base:.6g} for %{x:.6g} µs",
             )
     figure.update_layout(barmode="overlay")
-    figure.update_xaxes(title_text="time in the iteration (µs)")
+    figure.update_xaxes(title_text="time in the iteration (µs)", range=span_us)
     figure.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=[*rows, *names])
     figure.update_layout(height=max(380, 120 + 18 * (len(rows) + len(names))))
     return figure
