@@ -306,3 +306,17 @@ def test_hosts_that_cannot_fill_a_circuit_are_warned_of() -> None:
     # Two ranks in a rack fill it.
     shared = {"network.host.rate": f"{rate / 2}Gbps", "network.hosts": 2}
     assert not made.replace(shared).warnings
+
+
+def test_packets_of_parallel_circuits_may_arrive_together() -> None:
+    """Circuits that are one link keep packets in order, so that two of one port can be due at once, where runs stood still."""
+    network = NETWORK | {
+        "racks": 64,
+        "host": {"rate": "1600Gbps", "delay": "500ns"},
+        "circuits": {"rate": "800Gbps", "delay": "500ns", "switches": 2},
+        "queue": {"low": {"unlimited": True}},
+    }
+    deed = {"all_reduce": "256KiB", "algorithm": "swing"}
+    job = {"iterations": 1, "circuits": "none", "do": [deed]}
+    run = et.run(plan(network=network, job=[job]))
+    assert run.iterations["end_ns"].to_list()[0] > 0

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -515,3 +518,29 @@ def test_linux_has_the_controls_that_the_simulator_lacks(etalon: Command, paper:
     assert vegas["verdict"] == "not yet"
     on_linux = reproduce.Paper.load(str(paper), "linux").point("controls", "vegas")
     assert on_linux.plans[0].bulk[0].cc == "vegas"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_reproduction_at_once(tmp_path: Path, number: signal.Signals) -> None:
+    """In the middle of its runs: whole points are kept, no half ones, and no process goes on."""
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "etalon", "reproduce", "harvest", "--figure", "several-hops"]
+    process = subprocess.Popen(
+        [*command, "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while not list(out.glob("points/*/*/run.json")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(number)
+    sent = time.monotonic()
+    process.communicate(timeout=60)
+    assert time.monotonic() - sent < 6, "2 s, where nothing else runs"
+    assert process.returncode == 128 + number
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+    kept = [place for place in out.glob("points/*/*") if place.is_dir()]
+    assert kept
+    assert all(not Run.load(place).partial for place in kept)

@@ -98,7 +98,8 @@ impl Calendar {
         self.push_as(time, port, port);
     }
 
-    /// The same in the order of (time, rank), for a number that may be larger than any before.
+    /// The same in the order of (time, rank), for a number that may be larger than any before. Of equals the first comes first: packets
+    /// of parallel circuits, which are kept in order, may arrive together.
     #[inline]
     pub fn push_ranked(&mut self, time: Time, rank: u32, number: u32) {
         if number as usize >= self.entries.len() {
@@ -125,7 +126,7 @@ impl Calendar {
             self.used_words |= 1 << (day / 64);
         } else {
             let mut before = last;
-            if (time, rank) > self.entries[last as usize].order() {
+            if (time, rank) >= self.entries[last as usize].order() {
                 self.days[day] = port;
             } else {
                 before = self.last_before((time, rank), last);
@@ -133,10 +134,12 @@ impl Calendar {
             next = core::mem::replace(&mut self.entries[before as usize].next, port);
         }
         self.entries[port as usize] = Entry { time, rank, next };
-        self.first = self.first.min((time, rank, port));
+        if (time, rank) < (self.first.0, self.first.1) {
+            self.first = (time, rank, port);
+        }
     }
 
-    /// The port after which one belongs in its day, if that is not at the end; the last one if it belongs first.
+    /// The port after which one belongs in its day, which is not at the end; the last one if it belongs first.
     fn last_before(&self, order: (Time, u32), last: u32) -> u32 {
         let mut before = last;
         loop {
@@ -256,10 +259,11 @@ impl Calendar {
     /// The first of all: for packets that are longer than any of the year.
     #[cold]
     fn search(&mut self) {
-        let all = (0..).zip(&self.entries);
-        let at_work = all.filter(|(_, entry)| entry.time < Time::MAX);
-        let all = at_work.map(|(port, entry)| (entry.time, entry.rank, port));
-        self.first = all.min().unwrap_or((Time::MAX, NONE, NONE));
+        let at_work = self.all().map(|(time, _)| time);
+        // Its day has it first: of what is equal, what was pushed first.
+        self.first = at_work.min().map_or((Time::MAX, NONE, NONE), |time| {
+            self.first_of(self.day(time))
+        });
     }
 
     /// All that are at work, by number, and when each is done.
@@ -282,30 +286,41 @@ mod tests {
             ports in 1usize..300,
             longest in prop_oneof![Just(1u64), 100u64..30_000, Just(70_000_000)],
             ranked in any::<bool>(),
+            // Numbers that share a rank, and often a time: the first comes first.
+            shared in any::<bool>(),
             steps in prop::collection::vec((any::<prop::sample::Index>(), any::<u64>(), 0u8..20), 1..400),
         ) {
             let known = if ranked { 0 } else { ports };
             let mut calendar = Calendar::new(known, Span(longest));
-            let mut model: Vec<(Time, u32, u32)> = Vec::new();
+            // The model's third number is the place in the order of pushes where ranks are shared, and the port's own elsewhere.
+            let mut model: Vec<(Time, u32, u32, u32)> = Vec::new();
+            let mut pushes = 0;
             let mut now = Time(1 << 40);
             for (port, span, what) in steps {
                 let port = port.index(ports) as u32;
-                let rank = if ranked { !port } else { port };
-                let idle = model.iter().all(|entry| entry.2 != port);
+                let shared = ranked && shared;
+                let rank = match (ranked, shared) {
+                    (_, true) => port % 3,
+                    (true, false) => !port,
+                    (false, false) => port,
+                };
+                let idle = model.iter().all(|entry| entry.3 != port);
                 if what == 0 && !idle {
                     calendar.remove(port);
-                    model.retain(|entry| entry.2 != port);
+                    model.retain(|entry| entry.3 != port);
                 } else if idle {
                     // One in twenty takes longer than a year.
                     let most = if what == 1 { 5 * longest } else { longest };
-                    let time = now + Span(span % (most + 1));
+                    let least = if shared { most / 4 + 1 } else { 1 };
+                    let time = now + Span(span % (most + 1) / least * least);
                     match ranked {
                         true => calendar.push_ranked(time, rank, port),
                         false => calendar.push(time, port),
                     }
-                    model.push((time, rank, port));
+                    pushes += 1;
+                    model.push((time, rank, pushes, port));
                 } else if let Some(&first) = model.iter().min() {
-                    prop_assert_eq!((calendar.next(), calendar.pop()), (first.0, Some(first.2)));
+                    prop_assert_eq!((calendar.next(), calendar.pop()), (first.0, Some(first.3)));
                     model.retain(|entry| *entry != first);
                     now = first.0;
                 }
