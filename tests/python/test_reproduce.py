@@ -531,7 +531,7 @@ def test_a_signal_ends_a_reproduction_at_once(tmp_path: Path, number: signal.Sig
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not list(out.glob("points/*/*/run.json")) and time.monotonic() < deadline:
         time.sleep(0.1)
     process.send_signal(number)

@@ -79,7 +79,8 @@ def write(
     try:
         files.put(folder / RESULTS, json.dumps(document, indent=2) + "\n")
         files.put(folder / "claims.md", table.markdown(judged, paper.unclaimed))
-        pictures = _pictures(folder, paper, results, covered, progress)
+        # Whoever interrupts it does not wait for figures, which take longer than the rest.
+        pictures = {} if interrupted else _pictures(folder, paper, results, covered, progress)
         report.write(
             folder / "report.html",
             f"{paper.head.venue}: {paper.head.title}",
@@ -135,7 +136,9 @@ def _sections(
         report.Prose(report.Claims(rows).tally),
     ]
     if interrupted:
-        text = "The measurement was interrupted: some points are missing."
+        text = (
+            "The measurement was interrupted: some points are missing, and no figures were drawn."
+        )
         first.append(report.Prose(text, warning=True))
     differing = [row for row in rows if str(row["verdict"]).startswith("differs")]
     if differing:
