@@ -192,11 +192,7 @@ def draw(
     names, circuits = lanes(run, iteration, job)
     names, circuits = _lanes_within(names, _within(circuits, span))
     below = APART + LANE * len(names) if names else 0.0
-    height = 1.0 + 0.12 * bool(names)
-    inches = max(LEAST_INCHES, INCHES * min(1.0, 16 / ranks))
-    inches = min(inches, (MOST_INCHES - height) / (ranks + below))
-    width = style.COLUMN if ranks <= FEW else style.PAGE
-    ax = style.axes(ax, width=width, height=height + inches * (ranks + below))
+    ax, inches = _axes(ax, ranks, below)
     for what, by_rank in found.items():
         for rank, mine in by_rank.items():
             # A rank may wait for its next circuit while its peer still reads what it sent.
@@ -224,6 +220,15 @@ def draw(
     ]
     ax.legend(handles=patches, ncols=3, loc="lower left", bbox_to_anchor=(0, 1.0), handlelength=0.9)
     return style.figure_of(ax)
+
+
+def _axes(ax: Axes | None, ranks: int, below: float) -> tuple[Axes, float]:
+    """Axes for so many ranks and lanes that take as much room as `below` ranks; and the height of a rank in inches."""
+    height = 1.0 + 0.12 * bool(below)
+    inches = max(LEAST_INCHES, INCHES * min(1.0, 16 / ranks))
+    inches = min(inches, (MOST_INCHES - height) / (ranks + below))
+    width = style.COLUMN if ranks <= FEW else style.PAGE
+    return style.axes(ax, width=width, height=height + inches * (ranks + below)), inches
 
 
 def _say_waits(
