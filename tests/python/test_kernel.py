@@ -136,9 +136,8 @@ def test_a_profile_guides_the_compiler_that_can_read_it(
     checkout: Path, archive: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     shutil.rmtree(places.trees(), ignore_errors=True)
-    pack = ["tar", "-cJf", checkout / profile.ARCHIVE, "main.gcda"]
     (tmp_path / "main.gcda").write_text("counts")
-    subprocess.run(pack, cwd=tmp_path, check=True)
+    tiny_kernel.pack(tmp_path / "main.gcda", checkout / profile.ARCHIVE)
     monkeypatch.setattr(profile, "_compiler", lambda: "11")
     assert profile.flags(checkout) == []
     monkeypatch.setattr(profile, "_compiler", lambda: profile.COMPILER)
@@ -147,8 +146,8 @@ def test_a_profile_guides_the_compiler_that_can_read_it(
     assert says(kernel.image(given=archive)) == "250 patched"
     tree = places.trees() / "hz250"
     assert [one.name for one in tree.rglob("*.gcda")] == ["main.gcda"]
-    (tmp_path / "main.gcda").rename(tmp_path / "other.gcda")
-    subprocess.run([*pack[:3], "other.gcda"], cwd=tmp_path, check=True)
+    other = (tmp_path / "main.gcda").rename(tmp_path / "other.gcda")
+    tiny_kernel.pack(other, checkout / profile.ARCHIVE)
     assert profile.flags(checkout)[-1] != first[-1], "all is compiled again"
     kernel.image()
     assert [one.name for one in tree.rglob("*.gcda")] == ["other.gcda"]

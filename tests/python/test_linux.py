@@ -417,7 +417,7 @@ def test_exec_passes_output_and_exit_status_on(
         "--host",
         "r0h1",
         "--server",
-        "r1h1:iperf3 -s",
+        "r1h1:wc -l",
         "--server",
         "all:sleep {index}",
         "--env",
@@ -431,13 +431,13 @@ def test_exec_passes_output_and_exit_status_on(
     answer = etalon(*command)
     assert answer.code == 3
     assert answer.out == "ping said\nthis"
-    assert "[r1h1] iperf3 said\n" in answer.err
+    assert "[r1h1] wc said\n" in answer.err
     assert "[r1h1] this\n" in answer.err
     (call,) = fake.calls
     assert call["mode"] == "exec"
     assert call["programs"] == [
         (0, 1, ["ping", "-c", "3", "r1h1"], 1_000_000, ["A=b=c"]),
-        (1, 1, ["iperf3", "-s"], 0, ["A=b=c"]),
+        (1, 1, ["wc", "-l"], 0, ["A=b=c"]),
         *(
             (rack, host, ["sleep", str(2 * rack + host)], 0, ["A=b=c"])
             for rack in range(3)

@@ -91,10 +91,10 @@ def edit(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
-def pack(folder: Path, archive: Path) -> Path:
-    """A tar archive of a folder, whose top is that folder."""
+def pack(what: Path, archive: Path) -> Path:
+    """A tar archive of a folder or file, which is its top."""
     with tarfile.open(archive, f"w:{archive.suffix[1:]}") as tar:
-        tar.add(folder, arcname=folder.name)
+        tar.add(what, arcname=what.name)
     return archive
 
 
