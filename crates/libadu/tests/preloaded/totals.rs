@@ -25,6 +25,11 @@ fn every_call_that_writes() {
 
 #[test]
 fn many_threads_on_one_socket() {
+    if !Estimator::has_room() {
+        return left_out(
+            "only a privileged user's socket has room for reports while others use the machine",
+        );
+    }
     let reports = exact("threads-one-socket");
     assert!(all_closed(&reports));
 }
