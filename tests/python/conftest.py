@@ -121,6 +121,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if reasons:
         said = (f"{reason} ({number})" for reason, number in sorted(reasons.items()))
         config.stash[LEFT_OUT] = f"not run, with the number of tests: {'; '.join(said)}"
+        if file := os.environ.get("ETALON_LEFT_OUT"):  # `make test` prints it last
+            with Path(file).open("a") as out:
+                out.writelines(f"{reason}\n" for reason in reasons.elements())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
