@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 WHEEL := $(BIN)/maturin build --quiet --interpreter $(CURDIR)/$(BIN)/python --out $(CARGO_TARGET_DIR)/wheels
 
-.PHONY: setup programs kernel release wheel published docs otcp-agent demo test test-rust test-kernel test-python check rest hdfs \
+.PHONY: setup programs kernel release wheel published docs otcp-agent demo test test-rust test-kernel test-python check rest slow instructions hdfs \
     test-hdfs lint format bench clean
 
 setup: $(VENV)/.stamp-extension $(VENV)/.stamp-otcp
@@ -88,10 +88,15 @@ test: setup programs kernel test-rust test-kernel test-python
 # Beside `make test`: what takes long, and what only the whole of the tree can fail.
 check: lint test docs rest hdfs
 
-rest: setup programs kernel
+rest: slow instructions
+
+slow: setup programs kernel
 	@$(PIP) -c constraints.txt ray
 	$(PYTEST) --numprocesses=auto -m "slow and not alone"
 	$(PYTEST) -m "slow and alone"
+
+# Instructions a packet, which are the same beside other work.
+instructions: setup programs
 	$(BIN)/etalon bench --instructions
 
 # Where there is Maven.
