@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a host may send over one circuit while that lasts.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::fleet::Circuit;
+use super::host::Bulk;
 
 /// Which of a host's queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,42 +27,77 @@ pub(crate) struct Part {
     pub(crate) sent: u32,
 }
 
-/// A circuit's time in slots of a packet each, and who sends in them.
+/// A packet, and the slot of its circuit in which it leaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Planned {
+    slot: u32,
+    pub(crate) which: Which,
+    pub(crate) packet: Bulk,
+    pub(crate) via: u32,
+}
+
+/// What leaves over a circuit, whose time is divided into slots of a packet each. These packets left their queues when the racks
+/// met: racks that meet later do not count on them.
 #[derive(Clone, Debug)]
 pub(crate) struct Commit {
     start: u64,
     /// Time of a slot, in picoseconds.
     slot: u64,
-    slots: u32,
-    next: u32,
-    /// When the next slot begins, which is asked more often than it changes.
+    /// When the next packet leaves, which is asked more often than it changes.
     next_time: u64,
     /// What is late to this is not sent.
     until: u64,
-    parts: Vec<Part>,
+    packets: VecDeque<Planned>,
 }
 
 impl Commit {
-    /// Nobody sends.
+    /// Nothing leaves.
     pub(crate) const NONE: Commit = Commit {
         start: 0,
         slot: 0,
-        slots: 0,
-        next: 0,
         next_time: u64::MAX,
         until: 0,
-        parts: Vec::new(),
+        packets: VecDeque::new(),
     };
 
-    pub(crate) fn new(start: u64, circuit: &Circuit, parts: Vec<Part>) -> Commit {
+    /// Spreads the packets of each part evenly over all slots. `take` takes a packet of a part's queue; of parts with one queue, the
+    /// first that are due get what it has.
+    pub(crate) fn new(
+        start: u64,
+        circuit: &Circuit,
+        mut parts: Vec<Part>,
+        mut take: impl FnMut(&Part) -> Option<Bulk>,
+    ) -> Commit {
+        let mut packets = VecDeque::new();
+        for slot in 0..circuit.slots {
+            while let Some(at) = due(&parts, slot, circuit.slots) {
+                let part = &mut parts[at];
+                let taken = take(part);
+                part.sent += 1;
+                let (which, via) = (part.which, part.via);
+                if part.sent == part.packets || taken.is_none() {
+                    parts.remove(at);
+                }
+                if let Some(packet) = taken {
+                    packets.push_back(Planned {
+                        slot,
+                        which,
+                        packet,
+                        via,
+                    });
+                    break;
+                }
+            }
+            if parts.is_empty() {
+                break;
+            }
+        }
         let mut commit = Commit {
             start,
             slot: circuit.slot,
-            slots: circuit.slots,
-            next: 0,
             next_time: u64::MAX,
             until: circuit.until,
-            parts,
+            packets,
         };
         commit.look();
         commit
@@ -71,55 +108,43 @@ impl Commit {
         now >= self.until
     }
 
-    /// When its next slot begins, `u64::MAX` if there is none.
+    /// When its next packet leaves, `u64::MAX` if there is none.
     #[inline]
     pub(crate) fn next_time(&self) -> u64 {
         self.next_time
     }
 
     fn look(&mut self) {
-        let is_done = self.next >= self.slots || self.parts.is_empty();
-        self.next_time = match is_done {
-            true => u64::MAX,
-            false => self.start + (u64::from(self.next) * self.slot).div_ceil(1000),
-        };
+        self.next_time = self.packets.front().map_or(u64::MAX, |next| {
+            self.start + (u64::from(next.slot) * self.slot).div_ceil(1000)
+        });
     }
 
-    /// Passes a slot. `take` takes a packet of a queue, if it has one: parts are asked in the order in which they are due.
-    pub(crate) fn pass<P>(&mut self, mut take: impl FnMut(&Part) -> Option<P>) -> Option<P> {
-        let mut asked = None;
-        let mut taken = None;
-        while let Some(due) = self.due_after(asked) {
-            let at = due.1;
-            taken = take(&self.parts[at]);
-            if taken.is_some() {
-                let part = &mut self.parts[at];
-                part.sent += 1;
-                if part.sent == part.packets {
-                    self.parts.remove(at);
-                }
-                break;
-            }
-            asked = Some(due);
-        }
-        self.next += 1;
+    /// The next packet, which leaves.
+    pub(crate) fn pass(&mut self) -> Option<Planned> {
+        let taken = self.packets.pop_front();
         self.look();
         taken
     }
 
-    /// The first part that is due in the next slot, of those behind the one asked last; and since which slot.
-    fn due_after(&self, asked: Option<(u64, usize)>) -> Option<(u64, usize)> {
-        let mut first = (u64::MAX, 0);
-        for (at, part) in self.parts.iter().enumerate() {
-            // The packets of a part are evenly spread over all slots.
-            let due = u64::from(part.sent) * u64::from(self.slots) / u64::from(part.packets);
-            let is_behind = asked.is_none_or(|asked| (due, at) > asked);
-            if due <= u64::from(self.next) && is_behind && due < first.0 {
-                first = (due, at);
-            }
-        }
-        (first.0 < u64::MAX).then_some(first)
+    /// What has not left.
+    pub(crate) fn rest(&self) -> impl DoubleEndedIterator<Item = &Planned> {
+        self.packets.iter()
     }
+
+    /// The packets of a flow do not leave any more.
+    pub(crate) fn remove(&mut self, flow: u32) {
+        self.packets.retain(|planned| planned.packet.flow != flow);
+        self.look();
+    }
+}
+
+/// The first part that is due in a slot: its packets are evenly spread over all of them.
+fn due(parts: &[Part], slot: u32, slots: u32) -> Option<usize> {
+    let since = |part: &Part| u64::from(part.sent) * u64::from(slots) / u64::from(part.packets);
+    let all = parts.iter().enumerate().map(|(at, part)| (since(part), at));
+    let first = all.min()?;
+    (first.0 <= u64::from(slot)).then_some(first.1)
 }
 
 #[cfg(test)]
@@ -145,31 +170,41 @@ mod tests {
         }
     }
 
+    /// When which packets leave, of queues of so many: a queue's number is its host's.
+    fn planned(circuit: &Circuit, parts: &[Part], mut queues: [u32; 3]) -> Vec<(u64, u32)> {
+        let mut commit = Commit::new(1000, circuit, parts.into(), |part| {
+            let queue = &mut queues[part.to as usize];
+            *queue = queue.checked_sub(1)?;
+            Some(Bulk {
+                to: part.to,
+                ..Bulk::default()
+            })
+        });
+        let next = || Some((commit.next_time(), commit.pass()?.packet.to));
+        core::iter::from_fn(next).collect()
+    }
+
     #[test]
     fn each_queue_is_paced_over_the_whole_time() {
-        let mut commit = Commit::new(
-            1000,
-            &circuit(7_200_000, 10),
-            [part(1, 5), part(2, 2)].into(),
-        );
-        let mut sent = Vec::new();
-        while commit.next_time() < u64::MAX {
-            let now = commit.next_time();
-            sent.push((now, commit.pass(|part| Some(part.to))));
-        }
-        let to: Vec<_> = sent.iter().filter_map(|&(_, to)| to).collect();
+        let parts = [part(1, 5), part(2, 2)];
+        let sent = planned(&circuit(7_200_000, 10), &parts, [9; 3]);
+        let to: Vec<_> = sent.iter().map(|&(_, to)| to).collect();
         assert_eq!(to, [1, 2, 1, 1, 2, 1, 1]);
-        assert_eq!(sent[..2], [(1000, Some(1)), (8200, Some(2))]);
-        assert_eq!(sent.last(), Some(&(1000 + 8 * 7200, Some(1))));
+        assert_eq!(sent[..2], [(1000, 1), (8200, 2)]);
+        assert_eq!(sent.last(), Some(&(1000 + 8 * 7200, 1)));
     }
 
     #[test]
     fn an_empty_queue_leaves_its_slots_to_others() {
-        let mut commit = Commit::new(0, &circuit(1000, 4), [part(1, 4), part(2, 4)].into());
-        let sent: Vec<_> = (0..4)
-            .map(|_| commit.pass(|part| (part.to == 2).then_some(2)))
-            .collect();
-        assert_eq!(sent, [Some(2); 4]);
-        assert_eq!(commit.next_time(), u64::MAX);
+        let parts = [part(1, 4), part(2, 4)];
+        let sent = planned(&circuit(1_000_000, 4), &parts, [0, 0, 4]);
+        assert_eq!(sent, [(1000, 2), (2000, 2), (3000, 2), (4000, 2)]);
+    }
+
+    #[test]
+    fn a_queue_that_several_relay_is_spread_over_them_and_ends_once() {
+        let parts = [part(1, 3), part(1, 3)];
+        let sent = planned(&circuit(1_000_000, 6), &parts, [0, 4, 0]);
+        assert_eq!(sent, [(1000, 1), (2000, 1), (3000, 1), (4000, 1)]);
     }
 }

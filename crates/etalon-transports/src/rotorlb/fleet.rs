@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::commit::{Commit, Part, Which};
-use super::host::{Bulk, Host, Sending};
+use super::host::{Bulk, Host, Queues, Sending};
 use super::shares::{share, share_matrix};
 
 /// Parameters of RotorLB.
@@ -85,22 +85,35 @@ impl Fleet {
 
     /// A host gives up a flow, of which it has no packet any more; what others relay goes on.
     pub fn give_up(&mut self, from: u32, to: u32, flow: u32) {
-        let own = &mut self.hosts[from as usize].own;
-        if let Some(queue) = own.get_mut(&to) {
+        let host = &mut self.hosts[from as usize];
+        if let Some(queue) = host.own.get_mut(&to) {
             queue.remove(flow);
             if queue.len() == 0 {
-                own.remove(&to);
+                host.own.remove(&to);
             }
+        }
+        for commit in &mut host.commits {
+            commit.remove(flow);
         }
     }
 
-    /// Packets that wait at a host: its own, and what it relays.
+    /// Packets that wait at a host, in queues or for their slots: its own, and what it relays.
     #[must_use]
     pub fn waiting(&self, host: u32) -> (u64, u64) {
         let host = &self.hosts[host as usize];
-        let [own, relayed] = [&host.own, &host.relayed]
-            .map(|queues| queues.values().map(|queue| u64::from(queue.len())).sum());
-        (own, relayed)
+        let waiting = |which, queues: &Queues| {
+            let planned = host.commits.iter().flat_map(Commit::rest);
+            let planned = planned.filter(|planned| planned.which == which).count() as u64;
+            planned
+                + queues
+                    .values()
+                    .map(|queue| u64::from(queue.len()))
+                    .sum::<u64>()
+        };
+        (
+            waiting(Which::Own, &host.own),
+            waiting(Which::Relayed, &host.relayed),
+        )
     }
 
     /// When a host next may have something to send, `u64::MAX` if not before racks meet again.
@@ -126,10 +139,10 @@ impl Fleet {
         let n = self.config.hosts;
         let (senders, receivers) = (from * n..(from + 1) * n, to * n..(to + 1) * n);
         let of_senders = &mut self.hosts[from as usize * n as usize..][..n as usize];
+        for host in &mut *of_senders {
+            host.end(circuit.uplink);
+        }
         if of_senders.iter().all(Host::is_idle) {
-            for host in of_senders {
-                host.commit(circuit.uplink, Commit::NONE);
-            }
             return;
         }
         let mut parts = vec![Vec::new(); n as usize];
@@ -164,8 +177,7 @@ impl Fleet {
             }
         }
         for (host, parts) in senders.zip(parts) {
-            let commit = Commit::new(now, circuit, parts);
-            self.hosts[host as usize].commit(circuit.uplink, commit);
+            self.hosts[host as usize].commit(now, circuit, parts);
         }
     }
 

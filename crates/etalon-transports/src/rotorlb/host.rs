@@ -4,7 +4,8 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::commit::{Commit, Which};
+use super::commit::{Commit, Part, Which};
+use super::fleet::Circuit;
 use super::queue::Backlog;
 
 /// A packet of a bulk flow.
@@ -30,7 +31,7 @@ pub struct Sending {
 }
 
 /// Queues by destination host; those that are empty take no room.
-type Queues = BTreeMap<u32, Backlog>;
+pub(crate) type Queues = BTreeMap<u32, Backlog>;
 
 /// A host.
 #[derive(Clone, Debug, Default)]
@@ -58,13 +59,34 @@ impl Host {
         self.relayed.get(&to).map_or(0, Backlog::len)
     }
 
-    /// Sends from now on over an uplink what this commits it to.
-    pub(crate) fn commit(&mut self, uplink: u8, commit: Commit) {
-        let uplink = usize::from(uplink);
+    fn queues(&mut self, which: Which) -> &mut Queues {
+        match which {
+            Which::Own => &mut self.own,
+            Which::Relayed => &mut self.relayed,
+        }
+    }
+
+    /// Ends what it sends over an uplink. What has not left is back at the front of its queues.
+    pub(crate) fn end(&mut self, uplink: u8) {
+        if let Some(commit) = self.commits.get_mut(usize::from(uplink)) {
+            let commit = core::mem::replace(commit, Commit::NONE);
+            for planned in commit.rest().rev() {
+                let packet = planned.packet;
+                let queue = self.queues(planned.which).entry(packet.to).or_default();
+                queue.push_front(packet.flow, packet.seq);
+            }
+        }
+    }
+
+    /// Takes these parts of its queues, and sends them over an uplink from `now` on.
+    pub(crate) fn commit(&mut self, now: u64, circuit: &Circuit, parts: Vec<Part>) {
+        let uplink = usize::from(circuit.uplink);
         if self.commits.len() <= uplink {
             self.commits.resize(uplink + 1, Commit::NONE);
         }
-        self.commits[uplink] = commit;
+        self.commits[uplink] = Commit::new(now, circuit, parts, |part| {
+            take(self.queues(part.which), part.to)
+        });
     }
 
     pub(crate) fn next_time(&self) -> u64 {
@@ -72,40 +94,33 @@ impl Host {
         times.min().unwrap_or(u64::MAX)
     }
 
-    /// Passes one slot that has begun by `now`. Some are left empty.
+    /// The next packet that is to leave by `now`.
     pub(crate) fn pass(&mut self, now: u64) -> Option<Sending> {
         let times = self.commits.iter().map(Commit::next_time).enumerate();
-        let (uplink, time) = times.min_by_key(|&(_, time)| time)?;
+        let (at, time) = times.min_by_key(|&(_, time)| time)?;
         if time > now {
             return None;
         }
-        if self.commits[uplink].is_over(now) {
-            self.commits[uplink] = Commit::NONE;
+        let uplink = at as u8;
+        if self.commits[at].is_over(now) {
+            self.end(uplink);
             return None;
         }
-        let (own, relayed) = (&mut self.own, &mut self.relayed);
-        self.commits[uplink].pass(|part| {
-            let queues = match part.which {
-                Which::Own => &mut *own,
-                Which::Relayed => &mut *relayed,
-            };
-            let (flow, seq) = take(queues, part.to)?;
-            let to = part.to;
-            Some(Sending {
-                packet: Bulk { flow, seq, to },
-                via: part.via,
-                uplink: uplink as u8,
-            })
+        let planned = self.commits[at].pass()?;
+        Some(Sending {
+            packet: planned.packet,
+            via: planned.via,
+            uplink,
         })
     }
 }
 
-/// The first packet of a queue: its flow, and its number in it.
-fn take(queues: &mut Queues, to: u32) -> Option<(u32, u32)> {
+/// The first packet of a queue.
+fn take(queues: &mut Queues, to: u32) -> Option<Bulk> {
     let queue = queues.get_mut(&to)?;
     let packet = queue.pop_front();
     if queue.len() == 0 {
         queues.remove(&to);
     }
-    packet
+    packet.map(|(flow, seq)| Bulk { flow, seq, to })
 }
