@@ -274,3 +274,36 @@ proptest! {
         }
     }
 }
+
+/// Two circuits of a rack come up one after the other: what the first is to carry is not offered to the second, and what it could not
+/// carry is offered to the next.
+#[test]
+fn packets_leave_their_queue_when_racks_meet() {
+    let two_hops = true;
+    let mut fleet = Fleet::new(Config { hosts: 1, two_hops }, 5);
+    let (first, second, third) = (1, 2, 3);
+    let circuit = |uplink, until| Circuit {
+        uplink,
+        slots: SLOTS,
+        slot: SLICE * 1000 / u64::from(SLOTS),
+        until,
+    };
+    fleet.write(0, 4, 7, 20);
+    fleet.meet(0, (0, first), &circuit(0, SLICE), |_| 0);
+    fleet.meet(SLICE / 5, (0, second), &circuit(1, SLICE), |_| 0);
+    let mut to = Vec::new();
+    while fleet.next_time(0) < SLICE / 2 {
+        to.extend(fleet.poll(0, fleet.next_time(0)).map(|sent| sent.via));
+    }
+    assert_eq!(to, [first; 10], "a packet each third slot");
+    assert_eq!(fleet.waiting(0), (10, 0));
+    // The first circuit is gone early. What it did not carry is the queue's front again.
+    fleet.meet(SLICE / 2, (0, third), &circuit(0, 2 * SLICE), |_| 0);
+    let mut rest = Vec::new();
+    while fleet.next_time(0) < u64::MAX {
+        rest.extend(fleet.poll(0, fleet.next_time(0)));
+    }
+    assert!(rest.iter().all(|sent| sent.via == third));
+    let numbers: Vec<_> = rest.iter().map(|sent| sent.packet.seq).collect();
+    assert_eq!(numbers, Vec::from_iter(10..20));
+}
