@@ -32,6 +32,7 @@ TESTS = {
     "systemd-analyze": "systemd",
     "flex": "flex",
     "bison": "bison",
+    "bc": "bc",
     "cc": "gcc",
 }
 """Debian's package of each program that the tests run."""

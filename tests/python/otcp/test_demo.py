@@ -137,6 +137,8 @@ def test_measured_served_applied_moved_and_heard_again(programs: Path, left: lis
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs the tests above as one")
 def test_an_ordinary_user_has_all_but_bpf(programs: Path, left: list[Demo]) -> None:
     """In namespaces of its own, as `unshare -Urn` makes them; root only gives it /dev/net/tun."""
+    namespaces = subprocess.run(["unshare", "-Urn", "true"], capture_output=True, check=False)
+    need(namespaces.returncode == 0, "a machine with user namespaces")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
