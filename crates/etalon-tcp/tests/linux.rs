@@ -84,6 +84,7 @@ impl Network {
             initial_cwnd: case.initial_cwnd,
             tso_win_divisor: 100,
             min_rto: case.min_rto,
+            waits_for_room: Some(4 << 20), // as the programs did that were recorded
             ..Config::default()
         };
         let cc = || Any::by_name(case.cc, &[]).expect("a registered name");
@@ -339,7 +340,7 @@ fn the_first_recovery() {
     check(&Case {
         name: "burst",
         queue: 4,
-        same: &[47],
+        same: &[60],
         ..CASE
     });
     check(&Case {
@@ -359,7 +360,7 @@ fn the_first_recovery() {
         name: "nosack",
         queue: 4,
         sack: false,
-        same: &[39],
+        same: &[43],
         ..CASE
     });
     check(&Case {
