@@ -369,7 +369,7 @@ class Run(Tables):
     def _failure(self, row: Mapping[str, Any]) -> str:
         """How a program failed, in a sentence."""
         said = self._last_line(row)
-        if said.startswith(OF_RANKS):
+        if said.startswith(OF_RANKS) and row["status"] != 127:
             why = said.removeprefix(OF_RANKS)
             return f"{row['command']}: {why}; its output is in {row['out']} and {row['err']}"
         ended = f"{row['command']} on {row['host']} {_ending(row['status'])}"
