@@ -83,7 +83,7 @@ demo: setup
 # Tests write what they lack into this file.
 export ETALON_LEFT_OUT := $(CURDIR)/$(VENV)/left-out
 test: setup programs kernel test-rust test-kernel test-python
-	@[ ! -s $(ETALON_LEFT_OUT) ] || { echo "not run (number of tests, and what they need):"; sort $(ETALON_LEFT_OUT) | uniq -c; }
+	@[ ! -s $(ETALON_LEFT_OUT) ] || { echo "not run (number of tests, and why):"; sort $(ETALON_LEFT_OUT) | uniq -c; }
 
 # Beside `make test`: what takes long, and what only the whole of the tree can fail.
 check: lint test docs rest hdfs

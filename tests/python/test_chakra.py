@@ -243,6 +243,12 @@ def test_a_message_of_another_length_names_both_nodes(tmp_path: Path) -> None:
     ), said
 
 
+def test_a_trace_of_one_rank_is_refused(tmp_path: Path) -> None:
+    file = trace(tmp_path, [[GOOD]])
+    with pytest.raises(PlanError, match=r"trace\.et: there is a trace of one rank only"):
+        et.run(star(4, et.job(file=file)))
+
+
 def test_the_trace_of_a_rank_that_is_missing(tmp_path: Path) -> None:
     file = trace(tmp_path, [[GOOD]] * 4)
     (tmp_path / "trace.1.et").unlink()

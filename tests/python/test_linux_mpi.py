@@ -152,7 +152,7 @@ print("over")
         ("kill", "rank 2 on r2h0 was killed by SIGKILL, the first to fail"),
         (
             "raise",
-            "its 4 ranks wait for ever: for 6 s nobody has sent anything or slept; rank 2 on",
+            "4 ranks wait for ever: for 6 s nobody has sent anything or slept; rank 2 on",
         ),
         ("sleep", ""),
     ],

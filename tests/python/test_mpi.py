@@ -229,6 +229,30 @@ def test_the_rank_that_ended_a_job_has_a_name(tmp_path: Path) -> None:
     assert job.failed() == "rank 1 on r1h0 had ended with status 0"
 
 
+@pytest.mark.parametrize(("waiting", "whom"), [(1, "rank 0 on r0h0 waits"), (3, "3 ranks wait")])
+def test_who_waits_for_a_rank_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: int, whom: str
+) -> None:
+    monkeypatch.setattr(mpi_job.Rank, "alive", property(lambda rank: rank.status is None))
+    watch = mpi_job.Watch(mpi_job.Job(tmp_path / "job"))
+    begun = [f"begun {rank} r{rank}h0 {2**30 + rank}\n" for rank in range(waiting + 1)]
+    unnumbered = "begun ? r9h0 7\n"  # a program that no launcher has numbered
+    watch.job.file.write_text("".join(begun) + unnumbered + f"ended {waiting} r9h0 1\n")
+    watch.job.look()
+    failed = f"rank {waiting} on r{waiting}h0 exited with status 1, the first to fail"
+    assert watch.why(6) == f"{failed}; {whom} for it for ever"
+
+
+def test_a_connection_that_sends_again_is_not_quiet() -> None:
+    """As /proc/net/tcp has them: one that listens, one that probes a closed window, and one with a retransmission timer."""
+    titles = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+    listens = "   0: 0100007F:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0\n"
+    probes = "   1: 0100007F:A1B2 0100007F:0016 01 000003E8:00000000 04:00000014 00000000     0\n"
+    repeats = "   2: 0100007F:A1B3 0100007F:0016 01 000003E8:00000000 01:00000014 00000003     0\n"
+    assert not mpi_job.repeats(titles + listens + probes)
+    assert mpi_job.repeats(titles + listens + repeats)
+
+
 def timer(left_s: float, slack_ns: int, function: str = "hrtimer_wakeup") -> str:
     """A timer as /proc/timer_list has it."""
     left = round(left_s * 1e9)

@@ -104,7 +104,9 @@ impl Rotors {
         for uplink in 0..self.slices.switches() {
             // At the beginning of time all circuits are new.
             let is_new = now == Time::ZERO || self.slices.changes(number, uplink);
-            let Some(until) = self.slices.lit_until(slice, uplink).filter(|_| is_new) else {
+            let until = self.slices.lit_until(slice, uplink);
+            // What would be agreed upon for a circuit that never ends could not be agreed upon again.
+            let Some(until) = until.filter(|&until| is_new && until < Time::MAX) else {
                 continue;
             };
             let margin = self.offers.margin.unwrap_or(self.way) + self.guard;

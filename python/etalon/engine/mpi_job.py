@@ -34,12 +34,12 @@ JOB, QUIET = "ETALON_JOB", "ETALON_QUIET"
 """Variables: the file where ranks write that they began and ended; seconds of the hosts in which nothing may happen."""
 
 RANK = f"""
-rank=${{PMI_RANK:-${{OMPI_COMM_WORLD_RANK:-$PMIX_RANK}}}}
+rank=${{PMI_RANK:-${{OMPI_COMM_WORLD_RANK:-${{PMIX_RANK:-?}}}}}}
 read -r host </proc/sys/kernel/hostname
 sh -c 'echo "begun $0 $$" >>"${JOB}"; exec "$@"' "$rank $host" "$@"
 status=$?
 echo "ended $rank $host $status" >>"${JOB}"
-[ $status -le 128 ] || kill -$((status - 128)) $$
+case $status in 129|13[0-9]|14[0-3]) kill -$((status - 128)) $$ ;; esac
 exit $status
 """
 """For sh: runs a rank, and writes its beginning and its end. The launcher should see a signal as a signal."""
@@ -83,12 +83,15 @@ class Job:
         with suppress(FileNotFoundError):
             for line in self.file.read_text().splitlines():
                 what, number, host, value = line.split()
+                if not number.isdigit():  # no launcher of MPI has numbered it
+                    continue
                 if what == "begun":
                     self.ranks.append(Rank(int(number), host, int(value)))
                     continue
-                rank = next(one for one in self.ranks if one.number == int(number))
-                rank.status = int(value)
-                self.ended.append(rank)
+                for rank in self.ranks:
+                    if rank.number == int(number):
+                        rank.status = int(value)
+                        self.ended.append(rank)
 
     @property
     def alive(self) -> list[Rank]:
@@ -141,6 +144,22 @@ def _sent() -> dict[str, str]:
     return found
 
 
+def somebody_repeats() -> bool:
+    """Whether a connection of some host sends again what is not acknowledged, however late."""
+    tables: dict[str, str] = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it may end meanwhile
+            host = os.readlink(process / "ns/net")
+            tables[host] = tables.get(host) or (process / "net/tcp").read_text()
+    return any(repeats(table) for table in tables.values())
+
+
+def repeats(table: str) -> bool:
+    """Whether a connection in /proc/net/tcp has its retransmission timer set: 01, before when it fires."""
+    rows = (line.split() for line in table.splitlines()[1:])
+    return any(row[5].startswith("01:") for row in rows)
+
+
 def somebody_sleeps(timers: str) -> bool:
     """Whether a process waits for a time, by /proc/timer_list: sleeps, or polls with a timeout."""
     for timer in re.finditer(
@@ -174,15 +193,15 @@ class Watch:
         same = bool(waits) and waits.keys() == self.waits.keys() and sent == self.sent
         self.sent, self.waits = sent, waits
         asleep = somebody_sleeps(Path("/proc/timer_list").read_text())
-        self.quiet = self.quiet + 1 if same and not asleep else 0
+        self.quiet = self.quiet + 1 if same and not asleep and not somebody_repeats() else 0
         return self.quiet >= QUIET_LOOKS
 
     def why(self, span: float) -> str:
         """What the ranks wait for, as a sentence."""
         alive = self.job.alive
-        whom = f"its {len(alive)} ranks wait" if len(alive) > 1 else f"{alive[0]} waits"
+        whom = f"{len(alive)} ranks wait" if len(alive) > 1 else f"{alive[0]} waits"
         if any(rank.status for rank in self.job.ended):
-            return f"{self.job.failed()}; {whom.replace('its', 'the other')} for it for ever"
+            return f"{self.job.failed()}; {whom} for it for ever"
         text = f"{whom} for ever: for {span:g} s nobody has sent anything or slept"
         if 0 < len(self.still) < len(alive):
             names = ", ".join(map(str, self.still[:3])) + (" and others" if self.still[3:] else "")
@@ -221,7 +240,8 @@ def launch(command: Sequence[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # by which the end of the experiment begins
     signal.pthread_sigmask(signal.SIG_BLOCK, CHILD)
     environment = {**os.environ, JOB: str(job.file)}
-    pid = os.posix_spawnp(command[0], list(command), environment, setsigmask=[])
+    usual = [signal.SIGPIPE, signal.SIGXFSZ]  # which Python ignores
+    pid = os.posix_spawnp(command[0], list(command), environment, setsigmask=[], setsigdef=usual)
     watch, said, span = Watch(job), "", float(os.environ[QUIET])
     while (status := _ended(pid, span / QUIET_LOOKS)) is None:
         if watch.over():

@@ -188,6 +188,8 @@ def draw(
     ranks = _ranks(found)
     start, end = _span(run, iteration, job)
     span = span_us or (0.0, (end - start) / 1e3)
+    if not 0 <= span[0] < span[1]:
+        raise EtalonError(f"span_us is {span}: give the part's start and its later end, in us")
     found = _within(found, span)
     names, circuits = lanes(run, iteration, job)
     names, circuits = _lanes_within(names, _within(circuits, span))

@@ -468,8 +468,8 @@ def _narrow_hosts(plan: Experiment, week: int) -> Iterator[str]:
         racks = [rack for rack, _ in job.hosts(plan.setting(f"job.{number}"))]
         if host * max(map(racks.count, racks), default=0) < circuit:
             yield (
-                f"network.host.rate is {RATE.format(host)} and a circuit's rate {RATE.format(circuit)}: the iteration times "
-                f"of job {number} will be those of its hosts' NICs, which cannot fill a circuit"
+                f"network.host.rate is {RATE.format(host)} and a circuit's rate {RATE.format(circuit)}: the hosts' NICs "
+                f"cannot fill a circuit, and will limit job {number}'s iteration times"
             )
 
 

@@ -122,21 +122,13 @@ impl Window {
     #[inline]
     pub fn additive_increase(&mut self, w: u32, acked: u32) {
         let w = w.max(1);
-        let (bought, counted) = if self.cwnd_count < w {
-            (0, self.cwnd_count)
-        } else {
-            (1, 0)
-        };
-        let total = counted.saturating_add(acked);
+        let total = self.cwnd_count.min(w).saturating_add(acked);
         if total < w {
             self.cwnd_count = total;
-            if bought == 0 {
-                return;
-            }
-            return self.grow(bought);
+        } else {
+            self.cwnd_count = total % w;
+            self.grow(total / w);
         }
-        self.cwnd_count = total % w;
-        self.grow(bought + total / w);
     }
 
     /// Adds `segments`, not beyond [`Window::MAX_CWND`]. Never shrinks the window.

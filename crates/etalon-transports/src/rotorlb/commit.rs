@@ -69,27 +69,27 @@ impl Commit {
         mut take: impl FnMut(&Part) -> Option<Bulk>,
     ) -> Commit {
         let mut packets = VecDeque::new();
-        for slot in 0..circuit.slots {
-            while let Some(at) = due(&parts, slot, circuit.slots) {
-                let part = &mut parts[at];
-                let taken = take(part);
-                part.sent += 1;
-                let (which, via) = (part.which, part.via);
-                if part.sent == part.packets || taken.is_none() {
-                    parts.remove(at);
-                }
-                if let Some(packet) = taken {
-                    packets.push_back(Planned {
-                        slot,
-                        which,
-                        packet,
-                        via,
-                    });
-                    break;
-                }
-            }
-            if parts.is_empty() {
+        let mut free = 0;
+        while let Some((since, at)) = due(&parts, circuit.slots) {
+            let slot = free.max(since);
+            if slot >= circuit.slots {
                 break;
+            }
+            let part = &mut parts[at];
+            let taken = take(part);
+            part.sent += 1;
+            let (which, via) = (part.which, part.via);
+            if part.sent == part.packets || taken.is_none() {
+                parts.remove(at);
+            }
+            if let Some(packet) = taken {
+                packets.push_back(Planned {
+                    slot,
+                    which,
+                    packet,
+                    via,
+                });
+                free = slot + 1;
             }
         }
         let mut commit = Commit {
@@ -139,12 +139,11 @@ impl Commit {
     }
 }
 
-/// The first part that is due in a slot: its packets are evenly spread over all of them.
-fn due(parts: &[Part], slot: u32, slots: u32) -> Option<usize> {
+/// The slot in which a packet is due first, and of which part: a part's packets are evenly spread over all slots.
+fn due(parts: &[Part], slots: u32) -> Option<(u32, usize)> {
     let since = |part: &Part| u64::from(part.sent) * u64::from(slots) / u64::from(part.packets);
-    let all = parts.iter().enumerate().map(|(at, part)| (since(part), at));
-    let first = all.min()?;
-    (first.0 <= u64::from(slot)).then_some(first.1)
+    let all = parts.iter().enumerate();
+    all.map(|(at, part)| (since(part) as u32, at)).min()
 }
 
 #[cfg(test)]

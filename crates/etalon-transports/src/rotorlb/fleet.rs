@@ -172,7 +172,13 @@ impl Fleet {
             if self.config.two_hops {
                 let proposed = self.propose(&senders, &receivers, &send, &mut draw);
                 for (relay, room) in receivers.clone().zip(receive) {
-                    self.accept(relay, (room, 2 * most), &proposed, &mut parts, &mut draw);
+                    self.accept(
+                        relay,
+                        (room, most.saturating_mul(2)),
+                        &proposed,
+                        &mut parts,
+                        &mut draw,
+                    );
                 }
             }
         }

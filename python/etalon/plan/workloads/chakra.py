@@ -76,6 +76,8 @@ def goal(file: Path, algorithms: Mapping[str, str]) -> Path:
     and `EtalonError` without the package `protobuf`.
     """
     paths = _files(file)
+    if len(paths) == 1:
+        raise PlanError("there is a trace of one rank only; a job has two or more", file=str(file))
     known = [[digest(path, stamp(path)) for path in paths], sorted(algorithms.items()), VERSION]
     key = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:24]
     folder = cache.folder("chakra")
@@ -135,7 +137,7 @@ def _files(file: Path) -> list[Path]:
     later = [number for number in numbers if number > len(paths)]
     if later:
         raise PlanError(
-            f"the trace of rank {len(paths)} is missing: there is no such file, and there is one of rank {later[-1]}",
+            f"the trace of rank {len(paths)} is missing: there is no such file, but there is one for rank {later[-1]}",
             file=str(path),
         )
     if not paths:
