@@ -138,6 +138,14 @@ def _ranks(found: Bars) -> int:
     return 1 + max(rank for by_rank in found.values() for rank in by_rank)
 
 
+def _part(span_us: Span | None, length_us: float) -> Span:
+    """Which part of an iteration of this length is drawn: all of it, or what was asked for."""
+    span = span_us or (0.0, length_us)
+    if not 0 <= span[0] < span[1]:
+        raise EtalonError(f"span_us is {span}: give the part's start and its later end, in us")
+    return span
+
+
 def _within(found: Bars, span: Span) -> Bars:
     """The bars of a span of time, cut to it."""
     cut: Bars = {}
@@ -187,9 +195,7 @@ def draw(
     found = bars(run, iteration, job)
     ranks = _ranks(found)
     start, end = _span(run, iteration, job)
-    span = span_us or (0.0, (end - start) / 1e3)
-    if not 0 <= span[0] < span[1]:
-        raise EtalonError(f"span_us is {span}: give the part's start and its later end, in us")
+    span = _part(span_us, (end - start) / 1e3)
     found = _within(found, span)
     names, circuits = lanes(run, iteration, job)
     names, circuits = _lanes_within(names, _within(circuits, span))
