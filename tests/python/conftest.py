@@ -109,6 +109,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 LEFT_OUT = pytest.StashKey[str]()
+REASONS = pytest.StashKey[list[str]]()
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -121,15 +122,17 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if reasons:
         said = (f"{reason} ({number})" for reason, number in sorted(reasons.items()))
         config.stash[LEFT_OUT] = f"not run, with the number of tests: {'; '.join(said)}"
-        if file := os.environ.get("ETALON_LEFT_OUT"):  # `make test` prints it last
-            with Path(file).open("a") as out:
-                out.writelines(f"{reason}\n" for reason in reasons.elements())
+        config.stash[REASONS] = list(reasons.elements())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Says it last, where it is seen."""
     if LEFT_OUT in config.stash:
         print(config.stash[LEFT_OUT])
+        file = os.environ.get("ETALON_LEFT_OUT")
+        if file and not hasattr(config, "workerinput"):  # `make test` prints it last
+            with Path(file).open("a") as out:
+                out.writelines(f"{reason}\n" for reason in config.stash[REASONS])
 
 
 SMALL = """
