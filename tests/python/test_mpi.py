@@ -280,8 +280,8 @@ def test_a_plan_says_which_rank_failed_and_where_its_output_is(
     tmp_path: Path, fake: FakeKernel, small: Plan
 ) -> None:
     launcher(tmp_path / "bin", "mpiexec", "mpich")
-    told = b"trace\netalon: rank 2 on r2h0 exited with status 1, the first to fail\n"
-    fake.programs = lambda _: {"status": 255, "stdout": b"", "stderr": told}
+    told = f"trace\n{mpi_job.SAID}rank 2 on r2h0 exited with status 1, the first to fail\n"
+    fake.programs = lambda _: {"status": 255, "stdout": b"", "stderr": told.encode()}
     given = {"ranks": 3, "command": [program(tmp_path / "bin")], "name": "job"}
     run = et.run(small.replace({"program": [given]}), engine="linux")
     (failed,) = run.failed_programs

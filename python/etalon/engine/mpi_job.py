@@ -26,7 +26,7 @@ LOOP_NS = 60_000_000_000
 """How far ahead an event loop's timer may be to count as somebody's sleep: those of Open MPI run for minutes."""
 GRACE_S = 0.5
 """How long a launcher may take to end after its ranks."""
-SAID = "etalon: "
+SAID = "etalon mpirun: "
 """Before what this says."""
 CHILD = {signal.SIGCHLD}
 
@@ -131,27 +131,19 @@ def _number(path: str, name: str) -> int:
     return 0
 
 
-def _sent() -> dict[str, str]:
-    """Segments of new data that each host with a process has sent."""
-    found = {}
+def _hosts() -> tuple[dict[str, str], bool]:
+    """Segments of new data that each host with a process has sent; and whether some connection is about to repeat a segment."""
+    sent: dict[str, str] = {}
+    is_repeating = False
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it may end meanwhile
             host = os.readlink(process / "ns/net")
-            if host not in found:
+            if host not in sent:
                 lines = (process / "net/netstat").read_text().split("\n")
                 names, values = (line.split() for line in lines if line.startswith("TcpExt:"))
-                found[host] = values[names.index("TCPOrigDataSent")]
-    return found
-
-
-def somebody_repeats() -> bool:
-    """Whether a connection of some host sends again what is not acknowledged, however late."""
-    tables: dict[str, str] = {}
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it may end meanwhile
-            host = os.readlink(process / "ns/net")
-            tables[host] = tables.get(host) or (process / "net/tcp").read_text()
-    return any(repeats(table) for table in tables.values())
+                is_repeating |= repeats((process / "net/tcp").read_text())
+                sent[host] = values[names.index("TCPOrigDataSent")]
+    return sent, is_repeating
 
 
 def repeats(table: str) -> bool:
@@ -186,14 +178,15 @@ class Watch:
     def over(self) -> bool:
         """Looks again; whether nothing will happen any more."""
         self.job.look()
-        sent, waits = _sent(), {rank.number: rank.waits for rank in self.job.alive}
+        sent, repeating = _hosts()
+        waits = {rank.number: rank.waits for rank in self.job.alive}
         self.still = [
             one for one in self.job.alive if waits.get(one.number) == self.waits.get(one.number)
         ]
         same = bool(waits) and waits.keys() == self.waits.keys() and sent == self.sent
         self.sent, self.waits = sent, waits
         asleep = somebody_sleeps(Path("/proc/timer_list").read_text())
-        self.quiet = self.quiet + 1 if same and not asleep and not somebody_repeats() else 0
+        self.quiet = self.quiet + 1 if same and not asleep and not repeating else 0
         return self.quiet >= QUIET_LOOKS
 
     def why(self, span: float) -> str:

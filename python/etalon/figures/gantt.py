@@ -262,8 +262,10 @@ def _say_waits(
     beside: Any = {"va": "center", "clip_on": False, "transform": ax.get_yaxis_transform()}
     rows = [(float(rank), total(mine, span), 1.0) for rank, mine in waited.items()]
     rows += [(places[lane], total(mine, span), LANE) for lane, mine in dark.items()]
+    if inches < LEAST_INCHES:
+        return
     for place, time, row in rows:
-        if time and inches >= LEAST_INCHES:
+        if time:
             ax.text(1.01, place, f"{time:.4g}", fontsize=_points(inches * row), **beside)
     across: Any = {"rotation": 270, "va": "center", "transform": ax.transAxes, "fontsize": 7}
     wide = style.figure_of(ax).get_size_inches()[0]
