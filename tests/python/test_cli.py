@@ -205,6 +205,20 @@ def test_nothing_delivered_is_warned_about(etalon: Command, small_file: Path) ->
     assert "warning: small: nothing was delivered in the measured time" in answer.err
 
 
+def test_a_job_that_is_over_in_the_warmup_is_told_apart(etalon: Command, tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(
+        'duration = "20ms"\nwarmup = "10ms"\ntdf = 1\n[network]\nracks = 4\nhosts = 1\n'
+        'packet = { rate = "10Gbps", delay = "1us" }\n[schedule]\nkind = "none"\n'
+        '[[job]]\niterations = 30\ndo = [{ all_reduce = "100kB" }]\n'
+    )
+    answer = etalon("run", "short.toml", "--no-figures", "--set", "job.iterations=2")
+    assert "short: nothing was delivered after the warmup: rates count nothing" in answer.err
+    assert "jobs: 2 of 2 iterations done, p50 " in answer.out and " us; busbw" in answer.out
+    more = ["--set", "duration=1ms", "--set", "warmup=0s", "--out", "more"]
+    answer = etalon("run", "short.toml", "--no-figures", *more)
+    assert " of 30 iterations done" in answer.out and "warning" not in answer.err
+
+
 def test_ctrl_c_saves_the_partial_run_and_exits_with_130(tmp_path: Path, small_file: Path) -> None:
     script = (
         "import os, signal, sys, threading, time\n"

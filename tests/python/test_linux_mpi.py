@@ -177,3 +177,18 @@ def test_a_rank_that_dies_is_named(tmp_path: Path, how: str, said: str) -> None:
     (failed,) = done.failed_programs
     assert said in failed
     assert "its output is in programs/ends.out and programs/ends.err" in failed
+
+
+@pytest.mark.slow
+def test_two_programs_that_wait_for_ever_do_not_hide_each_other(tmp_path: Path) -> None:
+    """Each has a watch, whose timer is nobody's sleep."""
+    need_kernel()
+    place = tmp_path / "ends.py"
+    place.write_text(ENDS)
+    keys = {"ranks": 4, "command": [sys.executable, str(place), "raise"]}
+    later = {"name": "other", "start": "700ms"}
+    made = plan({**keys, "name": "one"}, {**keys, **later}).replace({"duration": "40s"})
+    done = et.run(made, engine="linux")
+    assert (done.programs["end_ns"] < 20e9).all(), done.failed_programs
+    assert len(done.failed_programs) == 2
+    assert all("4 ranks wait for ever" in failed for failed in done.failed_programs)

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -95,6 +98,8 @@ def test_no_mpi_and_two_get_a_sentence(tmp_path: Path, monkeypatch: pytest.Monke
         mpi.find(beside)
     assert mpi.find(beside, mpich).kind == mpi.MPICH
     with pytest.raises(EtalonError, match="is not a launcher of Open MPI or MPICH"):
+        mpi.find(beside, Path(beside))
+    with pytest.raises(EtalonError, match=r"nothing: there is no such file"):
         mpi.find(beside, tmp_path / "nothing")
 
 
@@ -268,12 +273,40 @@ def timer(left_s: float, slack_ns: int, function: str = "hrtimer_wakeup") -> str
         (timer(100, 50_000), True),  # sleep(100)
         (timer(70e-6, 50_000), False),  # what ends ranks of Open MPI
         (timer(2, 2_000_000), True),  # poll() with a timeout
+        (timer(2, mpi_job.WATCH_NS), False),  # another job's watch
         (timer(2100, 100_000_000), False),  # Open MPI's event loops
         (timer(2100, 100_000_000) + timer(0.1, 50_000), True),
     ],
 )
 def test_who_sleeps_does_not_wait_for_ever(text: str, sleeps: bool) -> None:
     assert mpi_job.somebody_sleeps(text) == sleeps
+
+
+def test_what_a_rank_started_ends_with_it() -> None:
+    parents = {2: 1, 3: 1, 4: 2, 5: 4, 6: 3, 7: 1}
+    assert sorted(mpi_job.offspring([2, 7], parents)) == [2, 4, 5, 7]
+
+
+def test_a_launcher_may_end_its_ranks_when_the_run_is_over(tmp_path: Path) -> None:
+    """All processes hear of the end; who started the launcher waits for it, and blames no rank."""
+    place = tmp_path / "launcher"
+    place.write_text(
+        "#!/bin/sh\ntrap 'sleep 0.3; echo over; exit 1' INT\necho ready\nwhile :; do sleep 0.02; done\n"
+    )
+    place.chmod(0o755)
+    job = subprocess.Popen(
+        [sys.executable, "-I", "-S", mpi_job.__file__, str(place)],
+        env={"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path), mpi_job.QUIET: "60"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert job.stdout is not None and job.stdout.readline() == "ready\n"
+    (tmp_path / f"job-{job.pid}").write_text("begun 0 r0h0 7\nended 0 r0h0 130\n")
+    os.killpg(job.pid, signal.SIGINT)
+    assert job.wait(20) == 1
+    assert job.communicate() == ("over\n", "")
 
 
 def test_a_plan_says_which_rank_failed_and_where_its_output_is(

@@ -221,9 +221,11 @@ def show(run: Run, folder: Path, took_s: float | None) -> None:
         )
     if len(run.iterations):
         done = int((run.iterations["end_ns"] >= 0).sum())
-        times = (f"p{part} {_milliseconds(run.iteration_time(part))}" for part in (50, 99))
+        asked = sum(job.iterations for job in plan.job)
+        taken = ((part, run.iteration_time(part)) for part in (50, 99))
+        times = (f"p{part} {'-' if ms is None else rounded(round(ms * 1e6))}" for part, ms in taken)
         typer.echo(
-            f"jobs: {done} of {len(run.iterations)} iterations done, {', '.join(times)}; busbw {_gbps(run.busbw)}"
+            f"jobs: {done} of {asked} iterations done, {', '.join(times)}; busbw {_gbps(run.busbw)}"
         )
     if len(run.programs):
         _show_programs(run)

@@ -141,6 +141,8 @@ def find(program: str, given: Path | None = None) -> Mpi:
         EtalonError: if there is none, or if there are two.
     """
     if given is not None:
+        if not given.is_file():
+            raise EtalonError(f"{given}: there is no such file")
         known = _known(given.absolute())
         if known is None:
             raise EtalonError(f"{given}: is not a launcher of Open MPI or MPICH (such as mpiexec)")

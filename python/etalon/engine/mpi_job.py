@@ -11,7 +11,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,8 @@ POLL_NS = 1_000_000
 """Who sleeps for less waits for something: ranks of Open MPI that end do."""
 LOOP_NS = 60_000_000_000
 """How far ahead an event loop's timer may be to count as somebody's sleep: those of Open MPI run for minutes."""
+WATCH_NS = 23_457
+"""The slack of a watch's own timers, by which others know them: no job has this one."""
 GRACE_S = 0.5
 """How long a launcher may take to end after its ranks."""
 SAID = "etalon mpirun: "
@@ -153,11 +155,13 @@ def repeats(table: str) -> bool:
 
 
 def somebody_sleeps(timers: str) -> bool:
-    """Whether a process waits for a time, by /proc/timer_list: sleeps, or polls with a timeout."""
+    """Whether a process other than a watch waits for a time, by /proc/timer_list: sleeps, or polls with a timeout."""
     for timer in re.finditer(
         r"hrtimer_wakeup.*\n.*expires at (\d+)-(\d+) nsecs \[in (-?\d+) to", timers
     ):
         first, last, left = map(int, timer.groups())
+        if last - first == WATCH_NS:
+            continue
         if left > POLL_NS and (last - first <= SLEEP_NS or left <= LOOP_NS):
             return True
     return False
@@ -215,11 +219,27 @@ def _ended(pid: int, span: float) -> int | None:
             return None
 
 
+def offspring(pids: Sequence[int], parents: Mapping[int, int]) -> list[int]:
+    """These processes and all that they started, by the parent of each."""
+    found = list(pids)
+    for pid in found:  # grows meanwhile
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found
+
+
+def _parents() -> dict[int, int]:
+    """The parent of each process."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        found[int(process.name)] = _number(str(process / "status"), "PPid:")
+    return found
+
+
 def _end(job: Job, pid: int) -> int:
-    """Ends the ranks, after which the launcher ends; its status."""
-    for rank in job.alive:
+    """Ends the ranks and what they started, after which the launcher ends; its status."""
+    for one in offspring([rank.pid for rank in job.alive], _parents()):
         with suppress(ProcessLookupError):
-            os.kill(rank.pid, signal.SIGKILL)
+            os.kill(one, signal.SIGKILL)
     status = _ended(pid, GRACE_S)
     if status is None:
         os.kill(pid, signal.SIGKILL)
@@ -230,19 +250,23 @@ def _end(job: Job, pid: int) -> int:
 def launch(command: Sequence[str]) -> int:
     """Runs the launcher; its status, as sh has it."""
     job = Job(Path(os.environ["TMPDIR"]) / f"job-{os.getpid()}")
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # by which the end of the experiment begins
+    # By which the end of the experiment begins. The launcher hears it too, and may end its ranks in peace; then this ends.
+    interrupted: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: interrupted.append(number))
     signal.pthread_sigmask(signal.SIG_BLOCK, CHILD)
     environment = {**os.environ, JOB: str(job.file)}
     usual = [signal.SIGPIPE, signal.SIGXFSZ]  # which Python ignores
     pid = os.posix_spawnp(command[0], list(command), environment, setsigmask=[], setsigdef=usual)
+    with suppress(OSError):  # only now: the launcher's children would have it
+        Path("/proc/self/timerslack_ns").write_text(str(WATCH_NS))
     watch, said, span = Watch(job), "", float(os.environ[QUIET])
     while (status := _ended(pid, span / QUIET_LOOKS)) is None:
-        if watch.over():
+        if not interrupted and watch.over():
             said = watch.why(span)
             status = _end(job, pid)
             break
     code = os.waitstatus_to_exitcode(status)
-    if code or said:
+    if said or (code and not interrupted):
         job.look()
         said = said or job.failed()
         if said:
