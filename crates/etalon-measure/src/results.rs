@@ -416,27 +416,38 @@ fn pairs(plan: &Scenario, meter: &Meter, metrics: &Metrics, end: Time) -> Table 
 }
 
 fn latency(plan: &Scenario, metrics: &Metrics) -> Table {
+    // Column by column: a hundred racks fill millions of bins.
+    let mut columns: [Vec<i64>; 5] = Default::default();
     let mut rows = Vec::new();
     for pair in all_pairs(plan) {
         let Some(m) = metrics.pair(pair) else {
             continue;
         };
-        for (index, plane) in metrics.planes().iter().enumerate() {
-            for bin in m.latency.bins(index) {
-                rows.push((pair, plane.name, bin));
+        for plane in 0..metrics.planes().len() {
+            for (lower, upper, count) in m.latency.bins(plane) {
+                let row = [
+                    pair.src.into(),
+                    pair.dst.into(),
+                    lower as i64,
+                    upper as i64,
+                    count as i64,
+                ];
+                for (column, value) in columns.iter_mut().zip(row) {
+                    column.push(value);
+                }
+                rows.push(plane as u8);
             }
         }
     }
+    let names = metrics.planes().iter().map(|plane| plane.name).collect();
+    let [src, dst, lower, upper, count] = columns.map(Column::Integers);
     named([
-        ("src", integers(&rows, |r| r.0.src.into())),
-        ("dst", integers(&rows, |r| r.0.dst.into())),
-        (
-            "network",
-            Column::Text(rows.iter().map(|r| r.1.to_owned()).collect()),
-        ),
-        ("lower_ns", integers(&rows, |r| r.2.0 as i64)),
-        ("upper_ns", integers(&rows, |r| r.2.1 as i64)),
-        ("count", integers(&rows, |r| r.2.2 as i64)),
+        ("src", src),
+        ("dst", dst),
+        ("network", Column::Names { names, rows }),
+        ("lower_ns", lower),
+        ("upper_ns", upper),
+        ("count", count),
     ])
 }
 

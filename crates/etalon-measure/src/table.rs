@@ -14,6 +14,13 @@ pub enum Column {
     Floats(Vec<f64>),
     /// Text.
     Text(Vec<String>),
+    /// Text of few values, with the place of each row's value among them: for tables with millions of rows.
+    Names {
+        /// The values.
+        names: Vec<&'static str>,
+        /// One a row.
+        rows: Vec<u8>,
+    },
 }
 
 /// Named columns of equal length.

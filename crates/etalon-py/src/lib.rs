@@ -21,7 +21,7 @@ use etalon_units::{Bytes, Rate, Span, Time};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyString};
 
 use plugins::plugins_of;
 
@@ -210,6 +210,11 @@ fn table(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
             Column::Integers(values) => out.set_item(name, PyArray1::from_vec(py, values))?,
             Column::Floats(values) => out.set_item(name, PyArray1::from_vec(py, values))?,
             Column::Text(values) => out.set_item(name, PyList::new(py, values)?)?,
+            Column::Names { names, rows } => {
+                let names: Vec<_> = names.iter().map(|name| PyString::new(py, name)).collect();
+                let of_row = rows.iter().map(|&row| names[usize::from(row)].clone());
+                out.set_item(name, PyList::new(py, of_row)?)?;
+            }
         }
     }
     Ok(out)

@@ -156,8 +156,11 @@ class Run(Tables):
         networks = self._named(network)
         if not 0 <= percentile <= 100:
             raise PlanError(f"percentile {percentile} must lie between 0 and 100")
-        bins = self.latency_histogram.filter(self._of(pair), pl.col("network").is_in(networks))
-        bins = bins.group_by("lower_ns", "upper_ns").agg(pl.col("count").sum()).sort("lower_ns")
+        chosen = self.latency_histogram.lazy().filter(
+            self._of(pair), pl.col("network").is_in(networks)
+        )
+        counts = chosen.group_by("lower_ns", "upper_ns").agg(pl.col("count").sum())
+        bins = counts.collect(engine="streaming").sort("lower_ns")
         if bins.is_empty():
             return math.nan
         counted = bins["count"].cum_sum()

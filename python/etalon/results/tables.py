@@ -192,9 +192,7 @@ class Tables:
         rows: FlowRows | None = None,
     ) -> Self:
         """Takes what the engine returned; `rows` are those of flows that are not in it."""
-        tables: dict[str, Any] = {
-            name: pl.DataFrame(dict(answer[_core_name(name)])) for name in TABLES
-        }
+        tables: dict[str, Any] = {name: _moved(answer[_core_name(name)]) for name in TABLES}
         meta = {
             **answer["meta"],
             "name": plan.name,
@@ -261,6 +259,11 @@ def _programs(
             }
         )
     return pl.DataFrame(rows, schema=PROGRAMS), outputs
+
+
+def _moved(columns: Any) -> pl.DataFrame:
+    """The table of these columns, each of which is released as soon as it is copied: histograms may have millions of rows."""
+    return pl.DataFrame([pl.Series(name, columns.pop(name)) for name in list(columns)])
 
 
 def _core_name(table: str) -> str:

@@ -63,7 +63,7 @@ fn row(metrics: &Metrics, from: &str, to: &str, end: u64) -> Vec<f64> {
     let number = |name| match column(name) {
         Column::Integers(values) => values[index] as f64,
         Column::Floats(values) => values[index],
-        Column::Text(_) => f64::NAN,
+        Column::Text(_) | Column::Names { .. } => f64::NAN,
     };
     [
         "packets",

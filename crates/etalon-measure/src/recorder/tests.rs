@@ -25,6 +25,7 @@ fn rows(table: &Table) -> Vec<String> {
         Column::Integers(values) => values[row].to_string(),
         Column::Floats(values) => values[row].to_string(),
         Column::Text(values) => values[row].clone(),
+        Column::Names { names, rows } => names[usize::from(rows[row])].to_owned(),
     };
     let count = match &table[0].1 {
         Column::Integers(values) => values.len(),

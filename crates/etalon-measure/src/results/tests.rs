@@ -81,9 +81,12 @@ fn floats<'a>(table: &'a Table, name: &str) -> &'a [f64] {
     }
 }
 
-fn text<'a>(table: &'a Table, name: &str) -> &'a [String] {
+fn text<'a>(table: &'a Table, name: &str) -> Vec<&'a str> {
     match column(table, name) {
-        Some(Column::Text(values)) => values,
+        Some(Column::Text(values)) => values.iter().map(String::as_str).collect(),
+        Some(Column::Names { names, rows }) => {
+            rows.iter().map(|&row| names[usize::from(row)]).collect()
+        }
         other => panic!("{name} is {other:?}"),
     }
 }
