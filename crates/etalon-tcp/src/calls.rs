@@ -11,6 +11,7 @@ use crate::segment::{Flags, Segment};
 use crate::sending::path::Path;
 use crate::sending::program::Program;
 use crate::sending::{FOREVER, Fin};
+use crate::telemetry::Hop;
 use crate::timers::Purpose;
 use crate::{Config, Stats, Sums};
 
@@ -320,6 +321,19 @@ impl<C: CongestionControl> Connection<C> {
         }
         let mss = self.current_mss();
         self.snd.take_writes(mss)
+    }
+
+    /// The segment that [`on_segment`](Connection::on_segment) took last, at `now`, echoes telemetry: what a data segment of ours met.
+    pub fn on_telemetry(&mut self, now: u64, hops: &[Hop]) {
+        self.clock.advance(now);
+        if self.exchanges_data() {
+            self.snd.on_telemetry(&self.config, hops);
+        }
+    }
+
+    /// Whether the network is to write telemetry into what this end sends.
+    pub fn wants_telemetry(&self) -> bool {
+        self.snd.paths.controls().any(C::wants_telemetry)
     }
 
     /// Recomputes all counters of segments from the records of what is outstanding: for tests.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What congestion controls hear that count in bandwidth-delay products: when data may be sent, and what queues were like (in-band telemetry).
 
+use crate::Config;
 use crate::cc::CongestionControl;
 use crate::sending::Sender;
 use crate::telemetry::{Echo, Hop};
-use crate::{Config, Connection};
 
 impl<C: CongestionControl> Sender<C> {
     /// The handshake is over: the congestion control may have an initial window of its own, unless so many SYNs were lost that the window
@@ -25,7 +25,7 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// An ACK that was taken echoes telemetry.
-    fn on_telemetry(&mut self, config: &Config, hops: &[Hop]) {
+    pub(crate) fn on_telemetry(&mut self, config: &Config, hops: &[Hop]) {
         let path = &mut self.paths.active;
         let min_rtt = Some(path.min_rtt()).filter(|&rtt| rtt < u64::MAX);
         let echo = Echo {
@@ -36,21 +36,6 @@ impl<C: CongestionControl> Sender<C> {
         };
         path.cc.on_telemetry(&mut path.window, &echo);
         path.window.cwnd = path.window.cwnd.min(config.max_cwnd);
-    }
-}
-
-impl<C: CongestionControl> Connection<C> {
-    /// The segment that [`on_segment`](Connection::on_segment) took last, at `now`, echoes telemetry: what a data segment of ours met.
-    pub fn on_telemetry(&mut self, now: u64, hops: &[Hop]) {
-        self.clock.advance(now);
-        if self.exchanges_data() {
-            self.snd.on_telemetry(&self.config, hops);
-        }
-    }
-
-    /// Whether the network is to write telemetry into what this end sends.
-    pub fn wants_telemetry(&self) -> bool {
-        self.snd.paths.controls().any(C::wants_telemetry)
     }
 }
 
