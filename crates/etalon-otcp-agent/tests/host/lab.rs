@@ -14,6 +14,8 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, gettid};
 
+use crate::installed::{installed, left_out};
+
 /// Patience with a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -101,15 +103,11 @@ fn cgroup() -> Option<Cgroup> {
 impl Lab {
     /// None, with a sentence, where this is not permitted.
     pub fn new() -> Option<Self> {
-        Self::try_new()
-            .map_err(|why| eprintln!("skipped: {why}"))
-            .ok()
+        installed("ip", "iproute2")?;
+        Self::try_new().map_err(left_out).ok()
     }
 
     fn try_new() -> Result<Self, &'static str> {
-        if Command::new("ip").arg("-V").output().is_err() {
-            return Err("this test needs iproute2");
-        }
         let no_namespace = "this test needs private network namespaces: root";
         let host = Space::new().ok_or(no_namespace)?;
         let peer = Space::new().ok_or(no_namespace)?;

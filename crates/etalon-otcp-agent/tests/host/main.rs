@@ -4,6 +4,8 @@
 mod connections;
 mod controller;
 mod ends;
+#[path = "../../../libadu/tests/preloaded/installed.rs"]
+mod installed;
 mod kernels;
 mod lab;
 mod others;

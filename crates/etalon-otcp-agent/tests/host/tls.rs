@@ -12,10 +12,11 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 use crate::controller::{Controller, Stream, document, route};
+use crate::installed::installed;
 use crate::lab::Lab;
 
-/// An authority and certificates of it, made by openssl; false if there is none.
-fn certificates(folder: &Path) -> bool {
+/// An authority and certificates of it, made by openssl.
+fn certificates(folder: &Path) {
     let script = "
         openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem
         openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=other -keyout other.key -out other.pem
@@ -24,11 +25,12 @@ fn certificates(folder: &Path) -> bool {
             printf 'subjectAltName=IP:127.0.0.1' > $name.ext
             openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile $name.ext -out $name.pem
         done";
-    Command::new("sh")
+    let made = Command::new("sh")
         .args(["-ec", script])
         .current_dir(folder)
         .output()
-        .is_ok_and(|output| output.status.success())
+        .expect("a shell");
+    assert!(made.status.success(), "{made:?}");
 }
 
 /// What a controller that wants certificates makes of a connection.
@@ -60,10 +62,10 @@ fn server(folder: &Path) -> Arc<ServerConfig> {
 fn both_sides_show_certificates() {
     let Some(lab) = Lab::new() else { return };
     let folder = lab.folder.path().to_owned();
-    if !certificates(&folder) {
-        eprintln!("skipped: this test needs openssl");
+    if installed("openssl", "openssl").is_none() {
         return;
     }
+    certificates(&folder);
     let config = server(&folder);
     let controller = Controller::wrapped(
         &lab.host,

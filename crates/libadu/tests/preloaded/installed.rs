@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that are left out where what they need is not there; the kernel's tests of etalon-linux include this file, too.
+//! Tests that are left out where what they need is not there; those of etalon-linux's kernel and of OTCP's agent include this file, too.
 
 use std::fs::OpenOptions;
 use std::io::Write;
