@@ -7,6 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ import pytest
 import etalon as et
 from conftest import Answer, need_kernel
 from etalon import pages
-from etalon.errors import Interrupted, PlanError
+from etalon.engine.linux import Linux
+from etalon.errors import EngineFailed, Interrupted, PlanError
 from etalon.plan import Plan
 from etalon.results import Run
 from etalon.validation import drawn_page, many
 from etalon.validation.drawn import PACKETS, Drawn, draw
 from etalon.validation.judged import Beside, Judged, Numbers, Share, clusters, shares, t95
+from etalon.validation.nudged import Nudged
 from etalon.validation.quantities import ANY_PLAN, Quantity
 
 Command = Callable[..., Answer]
@@ -227,8 +230,8 @@ def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
 def test_options_that_do_not_go_together_are_refused(etalon: Command, tmp_path: Path) -> None:
     answer = etalon("validate", "--random", 3, "--only", "cubic")
     assert answer.code == 2 and "--only" in answer.err
-    for option in ("--seed", "--publish"):
-        answer = etalon("validate", option, 3)
+    for option in ("--seed", "--publish", "--itself"):
+        answer = etalon("validate", option, *([3] if option != "--itself" else []))
         assert answer.code == 2 and f"{option} needs --random N" in answer.err
     page = tmp_path / "page.md"
     page.write_text("# No marks\n")
@@ -240,7 +243,8 @@ def test_a_page_gets_shares_and_clusters_and_keeps_its_first_part(tmp_path: Path
     first, last = pages.marks(drawn_page.PART)
     page = tmp_path / "page.md"
     page.write_text(f"# T\n\n{pages.BEGIN}\nold\n{pages.END}\n\n{first}\n{last}\nEnd.\n")
-    drawn_page.write([_judged([10], [10]), _judged([12], [10]), _judged([12], [10])], 7, page)
+    rows = [_judged([10], [10]), _judged([12], [10]), _judged([12], [10])]
+    drawn_page.write(rows, 7, page, drawn_page.PART)
     text = page.read_text()
     assert f"{pages.BEGIN}\nold\n{pages.END}" in text and text.endswith("End.\n")
     assert (
@@ -249,6 +253,28 @@ def test_a_page_gets_shares_and_clusters_and_keeps_its_first_part(tmp_path: Path
         in text
     )
     assert "goodput +20 %" in text
+
+
+def test_linux_beside_itself_has_another_jitter_and_the_same_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran: list[Plan] = []
+
+    def run(_: Linux, plan: Plan, control: Any) -> Run:
+        ran.append(plan)
+        if len(ran) == 2:
+            raise EngineFailed("it stopped", run=replace(answer, plan=plan))
+        return replace(answer, plan=plan)
+
+    answer = et.run(SHORT)
+    monkeypatch.setattr(Linux, "run", run)
+    assert Nudged().run(SHORT, None).plan == SHORT
+    with pytest.raises(EngineFailed) as failure:
+        Nudged().run(SHORT, None)
+    assert failure.value.run.plan == SHORT
+    for plan in ran:
+        assert plan.resolve()["hosts"]["jitter_ns"] == 1001
+        assert plan.replace({"network.host.jitter": "1us"}).digest == SHORT.digest
 
 
 @pytest.mark.slow

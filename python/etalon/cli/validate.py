@@ -62,6 +62,13 @@ def validate(
             "--publish", help="With --random: write the shares into this page.", show_default=False
         ),
     ] = None,
+    itself: Annotated[
+        bool,
+        typer.Option(
+            "--itself",
+            help="With --random: compare Linux with Linux, on hosts with 1 ns more jitter: how far a perfect model would get.",
+        ),
+    ] = False,
     jobs: common.Jobs = None,
     json: common.Json = False,
 ) -> int:
@@ -69,9 +76,11 @@ def validate(
     if random is not None:
         if only is not None:
             raise PlanError("--only selects from the fixed set; leave out --only or --random")
-        return _drawn(random, 1 if seed is None else seed, out, publish, jobs, json)
-    if seed is not None or publish is not None:
-        raise PlanError(f"{'--seed' if seed is not None else '--publish'} needs --random N")
+        return _drawn(random, 1 if seed is None else seed, out, publish, itself, jobs, json)
+    given = {"--seed": seed is not None, "--publish": publish is not None, "--itself": itself}
+    for option, is_given in given.items():
+        if is_given:
+            raise PlanError(f"{option} needs --random N")
     return _fixed(only, out, jobs, json)
 
 
@@ -113,38 +122,50 @@ def _fixed(only: str | None, out: Path | None, jobs: int | None, json: bool) -> 
 
 
 def _drawn(
-    count: int, seed: int, out: Path | None, publish: Path | None, jobs: int | None, json: bool
+    count: int,
+    seed: int,
+    out: Path | None,
+    publish: Path | None,
+    itself: bool,
+    jobs: int | None,
+    json: bool,
 ) -> int:
     """Plans that nobody chose."""
     from etalon import files, pages
+    from etalon.engine.linux import Linux
+    from etalon.engine.sim import Simulator
     from etalon.validation import drawn, drawn_page, many
+    from etalon.validation.nudged import Nudged
 
+    first, part = (Nudged(), drawn_page.ITSELF) if itself else (Simulator(), drawn_page.PART)
     folder = out or Path("runs") / f"random-{seed}"
     if publish is not None:
-        pages.check(publish, drawn_page.PART)
+        pages.check(publish, part)
         files.check_writable(publish)
     plans = list(drawn.draw(count, seed))
     try:
         with bar("validate") as progress:
-            rows = many.judge(plans, folder, jobs=jobs, progress=progress)
+            names = (first, Linux.NAME)
+            rows = many.judge(plans, folder, names=names, jobs=jobs, progress=progress)
     except Interrupted:
         common.note(f"interrupted: {folder} keeps the complete runs; the same command resumes")
         return common.INTERRUPTED
     if json:
-        common.print_json([drawn_page.as_dict(row) for row in rows])
+        common.print_json([drawn_page.as_dict(row, first.NAME) for row in rows])
     else:
-        _show(rows, seed, folder)
+        _show(rows, seed, folder, first.NAME)
     if publish is not None:
-        drawn_page.write(rows, seed, publish)
+        drawn_page.write(rows, seed, publish, part)
         common.note(f"wrote {publish}")
     return common.OK
 
 
-def _show(rows: list[Judged], seed: int, folder: Path) -> None:
+def _show(rows: list[Judged], seed: int, folder: Path, first: str) -> None:
     """The plans, the shares, and what differs."""
     from etalon.validation import drawn_page
 
-    columns, right = drawn_page.PLAN_COLUMNS, ("packets", "sim (s)", "linux (s)")
+    columns = drawn_page.plan_columns(first)
+    right = ("packets", f"{first} (s)", "linux (s)")
     table = common.plain_table(*(f">{name}" if name in right else name for name in columns))
     for cells in drawn_page.plan_rows(rows):
         table.add_row(*cells)

@@ -12,6 +12,8 @@ from etalon.validation.judged import SEEDS, Judged, Share, clusters, shares
 
 PART = "drawn plans"
 """Of the page."""
+ITSELF = "Linux beside itself"
+"""Another."""
 
 
 def share_rows(rows: Sequence[Judged]) -> Iterator[tuple[str, ...]]:
@@ -54,11 +56,13 @@ def plan_rows(rows: Sequence[Judged]) -> Iterator[tuple[str, ...]]:
         yield row.drawn.plan.name, traits, f"{row.sim[0].packets}", *seconds, verdict(row)
 
 
-PLAN_COLUMNS = ("plan", "traits", "packets", "sim (s)", "linux (s)", "out of bounds")
+def plan_columns(first: str) -> tuple[str, ...]:
+    """The columns of these rows, where `first` is beside Linux."""
+    return "plan", "traits", "packets", f"{first} (s)", "linux (s)", "out of bounds"
 
 
 def verdict(row: Judged) -> str:
-    """What is out of bounds, simulator / Linux, the furthest first; empty if nothing is."""
+    """What is out of bounds, the first engine / Linux, the furthest first; empty if nothing is."""
     if row.failed:
         return row.failed
     worst = row.worst
@@ -80,8 +84,8 @@ def headline(rows: Sequence[Judged], seed: int) -> str:
     )
 
 
-def as_dict(row: Judged) -> dict[str, Any]:
-    """The row of the JSON list."""
+def as_dict(row: Judged, first: str) -> dict[str, Any]:
+    """The row of the JSON list, where the engine `first` is beside Linux."""
     return {
         "plan": row.drawn.plan.name,
         **dict(row.drawn.traits),
@@ -90,18 +94,18 @@ def as_dict(row: Judged) -> dict[str, Any]:
         "undecided": row.undecided,
         "failed": row.failed,
         "seconds": {
-            "sim": sum(x.seconds for x in row.sim),
+            first: sum(x.seconds for x in row.sim),
             "linux": sum(x.seconds for x in row.linux),
         },
         "numbers": {
-            one.quantity.key: {"sim": one.sim, "linux": one.linux, "holds": one.holds}
+            one.quantity.key: {first: one.sim, "linux": one.linux, "holds": one.holds}
             for one in row.beside
         },
     }
 
 
-def write(rows: Sequence[Judged], seed: int, page: Path) -> None:
-    """Writes the shares and clusters into the page's part for drawn plans."""
+def write(rows: Sequence[Judged], seed: int, page: Path, part: str) -> None:
+    """Writes the shares and clusters into this part of the page."""
     lines = [
         f"{headline(rows, seed)}.",
         "",
@@ -113,4 +117,4 @@ def write(rows: Sequence[Judged], seed: int, page: Path) -> None:
         "",
         *(f"- {line}" for line in cluster_lines(rows)),
     ]
-    pages.put(page, "\n".join(lines) + "\n", "# Drawn plans\n\n", part=PART)
+    pages.put(page, "\n".join(lines) + "\n", "# Drawn plans\n\n", part=part)

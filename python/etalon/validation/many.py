@@ -144,7 +144,7 @@ def judge(
     drawn: Sequence[Drawn],
     folder: Path,
     *,
-    names: Sequence[str] = ("sim", "linux"),
+    names: Sequence[str | Engine] = ("sim", "linux"),
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Judged]:
