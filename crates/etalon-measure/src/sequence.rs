@@ -343,7 +343,8 @@ mod tests {
             }
             let at = |time: u64| {
                 let after = seen.partition_point(|&(t, _)| if in_steps { t <= time } else { t < time });
-                let ((t0, v0), after) = (seen[after.max(1) - 1], seen[after]);
+                let after = after.max(1); // at time 0
+                let ((t0, v0), after) = (seen[after - 1], seen[after]);
                 let part = (time - t0) as f64 / (after.0 - t0) as f64;
                 v0 as f64 + if in_steps { 0.0 } else { (after.1 - v0) as f64 * part }
             };
@@ -357,8 +358,9 @@ mod tests {
                         expected += at(time) - base;
                     }
                 }
-                // Steps are exact; on a line, a run begins at a whole number.
-                let wrong = if in_steps { 0.0 } else { runs.starts.len() as f64 };
+                // Steps are exact; on a line, a run begins at a whole number, and slopes are whole parts of `SCALE` a step.
+                let of_run = 1.0 + runs.samples() as f64 / SCALE as f64;
+                let wrong = if in_steps { 0.0 } else { runs.starts.len() as f64 * of_run };
                 prop_assert!((sum - expected).abs() <= wrong, "{sample}: {sum} for {expected}");
             }
         }
