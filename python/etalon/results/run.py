@@ -395,8 +395,8 @@ class Run(Tables):
         if self.counted("bytes_delivered") == 0:
             if (self.iterations["end_ns"] >= 0).any():
                 return [
-                    f"{self.plan.name}: nothing was delivered after the warmup: rates count nothing, iterations and steps "
-                    'count all (warmup = "0s" measures from the start)'
+                    f"{self.plan.name}: nothing was delivered after the warmup, so rates are 0; iterations and steps cover "
+                    'the whole run (warmup = "0s" measures from the start)'
                 ]
             return [f"{self.plan.name}: nothing was delivered in the measured time"]
         return [*self._short(), *self._polled()]

@@ -261,7 +261,7 @@ def _programs(
     return pl.DataFrame(rows, schema=PROGRAMS), outputs
 
 
-def _moved(columns: Any) -> pl.DataFrame:
+def _moved(columns: dict[str, Any]) -> pl.DataFrame:
     """The table of these columns, each of which is released as soon as it is copied: histograms may have millions of rows."""
     return pl.DataFrame([pl.Series(name, columns.pop(name)) for name in list(columns)])
 
