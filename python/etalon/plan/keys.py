@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, pairwise
+from operator import itemgetter
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -23,6 +24,8 @@ from etalon.plan.workloads.base import HostId
 from etalon.units import Quantity, shown
 
 REQUIRED = "must be given"
+WORTH_FOLDING = 4
+"""Keys in a row that an earlier table has, too; fewer are listed again."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +76,30 @@ def markdown() -> str:
     for table, keys in groupby(all_keys(), lambda key: key.table):
         lines += ["", f"## {table}", ""]
         lines += ["| key | type | default | meaning |", "|---|---|---|---|"]
-        for below, group in groupby(keys, lambda key: ".".join(key.name.split(".")[:2])):
-            part = tuple(group)
-            same = tuple(replace(key, table="") for key in part)
-            first = known.setdefault(same, table)
-            if len(part) > 1 and first != table:
-                lines.append(f"| `{below}` |  |  | As in {first}, with all keys below it. |")
+        parts = [tuple(part) for _, part in groupby(keys, lambda key: key.name.split(".")[:2])]
+        firsts = [known.setdefault(_without_table(part), table) for part in parts]
+        for first, group in groupby(zip(firsts, parts, strict=True), itemgetter(0)):
+            repeated = [part for _, part in group]
+            names = [f"`{'.'.join(part[0].name.split('.')[:2])}`" for part in repeated]
+            if first != table and len(repeated) >= WORTH_FOLDING:
+                lines.append(f"| {', '.join(names)} |  |  | As in {first}. |")
                 continue
-            lines += map(_row, part)
+            for name, part in zip(names, repeated, strict=True):
+                if first != table and len(part) > 1:
+                    lines.append(f"| {name} |  |  | As in {first}, with all keys below it. |")
+                else:
+                    lines += map(_row, part)
     return "\n".join(lines) + "\n"
+
+
+def _without_table(part: tuple[Key, ...]) -> tuple[Key, ...]:
+    """Keys as another table of the plan may have them, too."""
+    return tuple(
+        replace(
+            key, table="", name=f".{key.name.partition('.')[2]}" if "." in key.name else key.name
+        )
+        for key in part
+    )
 
 
 def _row(key: Key) -> str:
