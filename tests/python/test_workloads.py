@@ -118,6 +118,18 @@ def test_a_shuffle_is_from_all_to_all_other_racks() -> None:
     assert {flow["src_host"] for flow in flows.flows} == {0, 1}
 
 
+def test_a_shuffle_begins_within_its_spread() -> None:
+    table = {"size": "1kB", "start": "2ms", "spread": "1ms"}
+    flows = plan(racks=3, hosts=4, shuffle=table).flows
+    starts = [flow["start_ns"] for flow in flows]
+    assert starts == sorted(starts) and len(set(starts)) == len(starts) == 96
+    assert starts[0] >= 2_000_000 and 2_900_000 < starts[-1] < 3_000_000
+    by_sender = [flow["src_rack"] for flow in flows]
+    assert by_sender != sorted(by_sender)
+    again, other = (plan(racks=3, hosts=4, seed=seed, shuffle=table).flows for seed in (1, 2))
+    assert again == flows != other
+
+
 def test_an_incast_takes_hosts_of_all_racks_in_turn() -> None:
     table = {
         "to": "r1h2",
