@@ -14,10 +14,7 @@ from etalon.errors import PlanError
 
 STALE: set[str] = {
     "benches/RESULTS.md",
-    "docs/circuits-tcp.md",
     "docs/deferral.md",
-    "docs/hosts.md",
-    "docs/otcp-when.md",
     "docs/speed.md",
     "docs/tdn.md",
     "papers/cnsm16/README.md",
