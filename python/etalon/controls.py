@@ -30,8 +30,8 @@ class Parameter:
 
     name: str
     default: float
-    min: float | None
-    max: float | None
+    min: float
+    max: float
     description: str
     whole: bool = False
     """It takes whole numbers only."""
@@ -183,9 +183,9 @@ def problems(key: str, cc: str, params: Mapping[str, float]) -> Iterator[PlanErr
             yield PlanError(f"{value} must be a whole number", key=where, value=value)
             continue
         low, high = parameters[name].min, parameters[name].max
-        if low is not None and value < low:
+        if value < low:
             yield PlanError(f"{value} must be at least {low}", key=where, value=value)
-        elif high is not None and value > high:
+        elif value > high:
             yield PlanError(f"{value} must be at most {high}", key=where, value=value)
 
 

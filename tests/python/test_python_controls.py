@@ -133,7 +133,12 @@ def test_the_list_shows_those_of_a_file(etalon: Callable[..., Answer]) -> None:
     answer = etalon("list", "cc", "--from", WRITTEN)
     assert answer.code == 0
     assert "written_controls.py:Halving" in answer.out
-    assert "beta = 0.5: share of the window that a reduction leaves" in answer.out
+    lines = " ".join(answer.out.split())
+    assert "beta = 0.5 (0.1 to 0.9): share of the window that a reduction leaves" in lines
+    assert "c = 0.400391 (0.01 to 10)" in lines
+    built_in = " ".join(etalon("list", "cc").out.split())
+    assert "low_window = 14 (whole, 1 to 1048576): window below which" in built_in
+    assert "fast_convergence = 1 (0 or 1)" in built_in
     assert [one["name"] for one in etalon("list", "cc", "--from", WRITTEN, "--json").json] == [
         f"written_controls.py:{name}" for name in ("Cubic", "Halving", "Reno")
     ]

@@ -117,7 +117,7 @@ def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _controls_table(entries: Sequence[Mapping[str, Any]]) -> Table:
-    """Congestion controls and their parameters, with the engines that have them."""
+    """Congestion controls and their parameters (default, range), with the engines that have them."""
     from etalon.controls import ENGINES
 
     table = common.plain_table("name", *ENGINES, "")
@@ -126,9 +126,21 @@ def _controls_table(entries: Sequence[Mapping[str, Any]]) -> Table:
         table.add_row(entry["name"], *marks, entry["description"])
         for parameter in entry["parameters"]:
             marks = ("x" if engine in parameter["engines"] else "" for engine in ENGINES)
-            default = f"{parameter['name']} = {parameter['default']:g}"
-            table.add_row("", *marks, f"  {default}: {parameter['description']}")
+            table.add_row("", *marks, f"  {_parameter(parameter)}")
     return table
+
+
+def _parameter(entry: Mapping[str, Any]) -> str:
+    """`beta = 0.5 (0.1 to 0.9): what it is`."""
+    default, low, high = (
+        str(int(value)) if float(value).is_integer() else f"{value:g}"
+        for value in (entry["default"], entry["min"], entry["max"])
+    )
+    values = f"{low} to {high}"
+    if entry["whole"]:
+        values = "0 or 1" if values == "0 to 1" else f"whole, {values}"
+    about = f": {entry['description']}" if entry["description"] else ""
+    return f"{entry['name']} = {default} ({values}){about}"
 
 
 def _kind(text: str) -> Kind:
