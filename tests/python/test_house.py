@@ -22,8 +22,9 @@ CORE = "etalon._core"
 
 FOUNDATION = (
     *("errors", "files", "cache", "units", "amounts", "markup", "arguments", "progress"),
+    *("circuits", "timeflow"),
     "custom",
-    *("controls", "schedulers", "asking", "circuits", "collectives", "graphs", "timeflow"),
+    *("controls", "schedulers", "asking", "collectives", "graphs"),
 )
 ROOMS = (
     "plan",

@@ -43,6 +43,15 @@ def plugins(plan: Plan) -> dict[str, Any] | None:
     return found or None
 
 
+def whose(plan: Plan, error: Exception) -> str:
+    """Which functions of the user's answered the time-flow tables, if the core refuses one; nothing for another error."""
+    if not plan.answered or "time-flow" not in str(error):
+        return ""
+    return "; " + ", ".join(
+        f"{one.place}: {one.name} routes class {name}" for name, one in plan.answered.items()
+    )
+
+
 def _running(plan: Plan, one: Generator, key: str) -> Running:
     setting = plan.setting(key)
     hosts = {

@@ -132,7 +132,7 @@ class Linux:
     def call(self, plan: Plan, control: _core.Control, **options: Any) -> dict[str, Any]:
         """Calls the core. Raises `EngineFailed`, with what was measured, if the kernel does not come to the end."""
         image = self.image(plan)
-        resolved = plan.resolve()
+        resolved = plan.for_engines()
         pairs = zip(plan.programs, resolved.get("programs", ()), strict=True)
         for number, (one, program) in enumerate(pairs):
             if program["command"][0] == ETALON and program["command"][1:2] != [ASK]:
@@ -157,7 +157,9 @@ class Linux:
                 json.dumps(resolved), str(image.path), image.hz, control, **options
             )
         except ValueError as error:
-            raise PlanError(f"{plan.name}: Linux cannot run this plan: {error}") from error
+            raise PlanError(
+                f"{plan.name}: Linux cannot run this plan: {error}{code.whose(plan, error)}"
+            ) from error
         except _core.KernelError as error:
             message, console, partial = error.args
             run = None

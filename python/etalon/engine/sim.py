@@ -74,7 +74,7 @@ class Simulator:
         rows = None
         try:
             if plan.streamed:
-                resolved = plan.resolve()
+                resolved = plan.for_engines()
                 resolved.pop("streamed")  # which is for the plan's digest
                 come, rows = batches(plan), FlowRows(plan)
                 text = json.dumps(resolved)
@@ -84,7 +84,9 @@ class Simulator:
             else:
                 answer = _core.run(_read(plan), control, code.plugins(plan))
         except ValueError as error:
-            raise EtalonError(f"{plan.name}: the simulator refused the plan: {error}") from error
+            raise EtalonError(
+                f"{plan.name}: the simulator refused the plan: {error}{code.whose(plan, error)}"
+            ) from error
         return Run.from_core(plan, answer, self.NAME, self.digest(plan), rows)
 
     def trace(
@@ -95,12 +97,14 @@ class Simulator:
         try:
             return _core.trace(_read(plan), path, start_ns, end_ns, control, code.plugins(plan))
         except ValueError as error:
-            raise EtalonError(f"{plan.name}: the simulator refused the plan: {error}") from error
+            raise EtalonError(
+                f"{plan.name}: the simulator refused the plan: {error}{code.whose(plan, error)}"
+            ) from error
 
 
 def _read(plan: Plan) -> _core.Scenario:
     """The plan as the core has it. Neither table nor text of it, which may list many flows, stay in memory while it is run."""
-    return _core.Scenario(json.dumps(plan.resolve()))
+    return _core.Scenario(json.dumps(plan.for_engines()))
 
 
 def _announces(plan: Plan) -> bool:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from etalon.circuits import Circuits
+from etalon.custom.routing import Answered
 from etalon.custom.source import merged
 from etalon.errors import PlanError
 from etalon.plan.base import Rack, Table
@@ -17,6 +18,7 @@ from etalon.plan.linux import Linux
 from etalon.plan.network import AnyNetwork, CircuitNetwork, Network, Ocs
 from etalon.plan.program import OnHost, Program
 from etalon.plan.routing import Routing
+from etalon.plan.routing.written import Written
 from etalon.plan.schedules import AnySchedule, Rotation, Strobe
 from etalon.plan.tcp import Tcp
 from etalon.plan.workloads import base
@@ -136,7 +138,8 @@ class Experiment(Table):
     @cached_property
     def sources(self) -> dict[str, str]:
         """The text of the user's code that it runs, by the name of its file. Raises `PlanError` if a name has two texts."""
-        return merged(getattr(one, "source", {}) for one in (self.schedule, *self.workloads))
+        every = (self.schedule, *self.routing.classes.values(), *self.workloads)
+        return merged(getattr(one, "source", {}) for one in every)
 
     @cached_property
     def slices(self) -> Circuits | None:
@@ -145,6 +148,20 @@ class Experiment(Table):
         if not isinstance(network, Ocs) or not isinstance(schedule, Rotation):
             return None
         return schedule.net(network, self.seed)
+
+    @cached_property
+    def answered(self) -> dict[str, Answered]:
+        """The time-flow tables that the user's routing functions return, by class. Calls them, and raises `EtalonError` if one
+        may not run, fails, or returns something else."""
+        net = self.slices
+        if net is None:
+            return {}
+        ways = self.routing.classes.items()
+        return {
+            name: Answered(way.kind, way.source, net)
+            for name, way in ways
+            if isinstance(way, Written)
+        }
 
     def setting(self, key: str = "") -> Setting:
         """What the workload at `key` needs to know of this experiment."""

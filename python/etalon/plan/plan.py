@@ -25,7 +25,7 @@ from etalon.plan import check
 from etalon.plan.experiment import WORKLOADS, Experiment
 from etalon.plan.explain import build
 from etalon.plan.network import NETWORKS, Network, Ocs
-from etalon.plan.resolve import resolve, week_ns
+from etalon.plan.resolve import for_engines, resolve, week_ns
 from etalon.plan.routing import with_tables
 from etalon.plan.schedules import with_files
 from etalon.plan.schedules.asked import Asked
@@ -223,6 +223,11 @@ class Plan(Experiment):
         """The resolved plan that an engine runs: integers, with the unit in the key."""
         return resolve(self)
 
+    def for_engines(self) -> dict[str, Any]:
+        """The resolved plan with the tables that the user's routing functions return. Calls them; raises `EtalonError` if one
+        fails or may not run."""
+        return for_engines(self)
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the resolved plan, in hex: two plans with the same digest are the same experiment."""
@@ -287,7 +292,7 @@ def _place(values: dict[str, Any], folder: Path) -> None:
 
 def _with_source(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The tables of a plan that carry the text of files."""
-    for value in values.values():
+    for value in (*values.values(), *values.get("routing", {}).values()):
         for table in value if isinstance(value, list) else [value]:
             if isinstance(table, dict) and isinstance(table.get("source"), dict):
                 yield table

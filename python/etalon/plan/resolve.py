@@ -11,6 +11,7 @@ from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network, Ocs, Switched
 from etalon.plan.network.ocs import CircuitNotify
 from etalon.plan.otcp.equations import LARGEST_WINDOW, compute
+from etalon.plan.routing.given import time_flow
 from etalon.plan.schedules import Rotation
 from etalon.plan.schedules.asked import Asked
 from etalon.plan.tcp import MAX_SEND_BUFFER, Tcp, TcpPath
@@ -57,6 +58,15 @@ def resolve(plan: Experiment) -> dict[str, Any]:
         resolved["jobs"] = [circuit_plans.resolved(plan, job) for job in plan.job]
     if plan.program:  # which the simulator does not know
         resolved["programs"] = [program.resolve() for program in plan.programs]
+    return resolved
+
+
+def for_engines(plan: Experiment) -> dict[str, Any]:
+    """The same, with the tables that the user's routing functions return: it calls them."""
+    resolved = resolve(plan)
+    for one in resolved["network"].get("ocs", {}).get("classes", ()):
+        if one["name"] in plan.answered:
+            one["routing"] = time_flow(plan.answered[one["name"]].entries)
     return resolved
 
 

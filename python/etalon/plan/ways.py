@@ -40,7 +40,7 @@ class Ways:
         self._net = net
         self._classes = list(plan.routing.classes)
         try:
-            self._core = _core.CircuitWays(json.dumps(plan.resolve()))
+            self._core = _core.CircuitWays(json.dumps(plan.for_engines()))
         except ValueError as error:
             raise PlanError(str(error)) from None
 

@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from etalon import timeflow
 from etalon.circuits import Circuits
+from etalon.custom.routing import MOST_ENTRIES, absent
 from etalon.errors import PlanError
 from etalon.plan.base import said_of_file
 from etalon.plan.routing.base import Way
-
-MOST_ENTRIES = 4_000_000
 
 
 class Given(Way):
@@ -32,9 +31,7 @@ class Given(Way):
 
     def resolve(self) -> Any:
         """As the core takes it."""
-        return {
-            "table": [dict(zip(timeflow.COLUMNS, entry, strict=True)) for entry in self.entries]
-        }
+        return time_flow(self.entries)
 
     def problems(self, key: str, net: Circuits, racks: int) -> Iterator[PlanError]:
         """What entries say of circuits that there are not. That ways end is for the core to see."""
@@ -42,20 +39,14 @@ class Given(Way):
             yield PlanError(
                 f"needs 1 to {MOST_ENTRIES} entries, or a file with them", key=f"{key}.entries"
             )
-        for index, (here, arrival, to, after, uplink, departure) in enumerate(self.entries):
-            there = (
-                max(here, after) < net.racks
-                and to < racks
-                and uplink < net.switches
-                and max(arrival, departure) < net.slices
-                and min(here, arrival, to, after, uplink, departure) >= 0
-            )
-            if not there or int(net.peers[departure, here, uplink]) != after:
-                yield PlanError(
-                    f"in slice {departure} uplink {uplink} of rack {here} does not lead to rack {after}",
-                    key=f"{key}.entries.{index}",
-                )
-                return
+        if wrong := absent(self.entries, net):
+            index, _, why = wrong
+            yield PlanError(why, key=f"{key}.entries.{index}")
+
+
+def time_flow(entries: Iterable[timeflow.Entry]) -> dict[str, Any]:
+    """A table as the core takes it."""
+    return {"table": [dict(zip(timeflow.COLUMNS, entry, strict=True)) for entry in entries]}
 
 
 def with_file(way: Mapping[str, Any], folder: Path, key: str) -> dict[str, Any]:

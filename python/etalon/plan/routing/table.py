@@ -16,6 +16,7 @@ from etalon.plan.routing.base import Way
 from etalon.plan.routing.direct import Direct
 from etalon.plan.routing.given import with_file
 from etalon.plan.routing.ways import WAYS
+from etalon.plan.routing.written import with_source
 from etalon.units import Size
 
 CLASSES = ("low", "bulk")
@@ -79,15 +80,20 @@ class Routing(Table):
 
 
 def with_tables(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The values of a plan with what the files of its routing hold in their place; paths start at `folder`."""
-    routing = values.get("routing")
-    if not isinstance(routing, Mapping):
+    """The values of a plan with what the files of its routing hold in their place, and the source of functions; paths start
+    at `folder`."""
+    if "routing" not in values:
         return dict(values)
+    routing = with_source(values["routing"], folder, "routing")
+    if not isinstance(routing, Mapping):
+        return {**values, "routing": routing}
     made = dict(routing)
     if isinstance(made.get("file"), str):
         made = with_file(made, folder, "routing")
     for name in CLASSES:
-        way = made.get(name)
+        if name not in made:
+            continue
+        way = made[name] = with_source(made[name], folder, f"routing.{name}")
         if isinstance(way, Mapping) and isinstance(way.get("file"), str):
             made[name] = with_file(way, folder, f"routing.{name}")
     return {**values, "routing": made}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from etalon.custom.source import MARK
 from etalon.plan.base import Kinds
 from etalon.plan.routing.direct import Direct
 from etalon.plan.routing.expanded import Earliest, Ucmp
@@ -12,6 +13,7 @@ from etalon.plan.routing.paths import Expander, Ksp
 from etalon.plan.routing.rotorlb import RotorLb
 from etalon.plan.routing.shortest import Shortest
 from etalon.plan.routing.vlb import Vlb
+from etalon.plan.routing.written import WRITTEN, Written
 
 WAYS = Kinds(
     "direct",
@@ -26,6 +28,7 @@ WAYS = Kinds(
         "packet": Packet,
         "table": Given,
         "rotorlb": RotorLb,
+        WRITTEN: Written,
     },
     also={
         "valiant": "vlb",
@@ -34,4 +37,5 @@ WAYS = Kinds(
         "ecmp": "ksp",
         "time-flow": "table",
     },
+    marks={MARK: WRITTEN},
 )
