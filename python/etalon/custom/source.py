@@ -228,14 +228,10 @@ def place_of(function: Any, otherwise: str) -> str:
 
 def place_at(file: str, line: int) -> str:
     """File and line as people call them."""
-    return f"{_brief(file)}:{line}"
-
-
-def _brief(file: str) -> str:
-    """A file as people call it: a cell of a notebook has a name that tells nobody anything."""
+    # A cell of a notebook has a name that tells nobody anything.
     if file.startswith("<ipython-input") or "ipykernel_" in file:
-        return "the notebook's cell, line"
-    return Path(file).name
+        return f"line {line} of the notebook's cell"
+    return f"{Path(file).name}:{line}"
 
 
 def told(error: BaseException) -> str:
