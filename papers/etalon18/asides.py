@@ -70,7 +70,7 @@ def late_connections() -> None:
 
 
 def small_flows() -> None:
-    """The slow small flows: those that share a VOQ with the ACKs of big flows, and those without a timeout of data."""
+    """The slow small flows: those that share a VOQ with the ACKs of big flows, and those without a timeout."""
     for series, x, changes in (
         ("one-ring", "voq", {}),
         ("one-ring", "adu", {}),
@@ -98,7 +98,7 @@ def _with_and_without_acks(run: et.Run, rings: int) -> str:
     return (
         f"99th percentile of small flows beside ACKs of big ones {p99[0] / 1000:.0f} ms, of the others "
         f"{p99[1] / 1000:.1f} ms; {len(slow)} take over 50 ms, {len(slow.filter(back <= rings))} of them beside "
-        f"ACKs, {len(syn)} without a timeout of data"
+        f"ACKs, {len(syn)} without a timeout"
     )
 
 
