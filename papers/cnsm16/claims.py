@@ -44,9 +44,9 @@ for _cell_of in table1.cells():
 def round_trips(results: Results) -> dict[str, dict[str, float]]:
     """Figure 4: by layer the round trip in us as configured, by ICMP and by OTCP."""
     run = results.run(DELAYS, 100)
-    said = run.outputs["programs/0-r0h0-otcp.out"]
-    if not said:
-        raise Missing(f"delays: {run.outputs['programs/0-r0h0-otcp.err'].decode()[-300:].strip()}")
+    name = f"programs/{run.plan.program[0].name}"
+    if not (said := run.outputs[f"{name}.out"]):
+        raise Missing(f"delays: {run.outputs[f'{name}.err'].decode()[-300:].strip()}")
     return {row["layer"]: row for row in json.loads(said)["rtts"]}
 
 

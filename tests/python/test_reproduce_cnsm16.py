@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import etalon as et
-from conftest import Answer, need_kernel
+from conftest import Answer, need_kernel, need_program
 from etalon import figures
 from etalon.reproduce import Estimate, Judged, table
 from etalon.reproduce.paper import Paper
@@ -57,6 +58,20 @@ def test_incasts_take_the_same_time_on_linux(series: str) -> None:
         assert times.null_count() == 0
         means[engine] = times.to_numpy().mean()
     assert means["linux"] == pytest.approx(means["sim"], rel=0.15)
+
+
+@pytest.mark.slow
+def test_otcp_measures_the_round_trips_that_ping_does(
+    etalon: Callable[..., Answer], tmp_path: Path
+) -> None:
+    """Figure 4, from the demonstration as a program of a plan."""
+    need_kernel()
+    need_program("ovs-vswitchd", "ethtool")
+    answer = etalon(
+        *("reproduce", "cnsm16", "--engine", "linux", "--figure", "4", "--full"),
+        *("--out", tmp_path / "out", "--json"),
+    )
+    assert [claim["verdict"] for claim in answer.json] == ["reproduced"] * 3
 
 
 def test_intervals_come_from_rounds_drawn_again() -> None:
