@@ -16,7 +16,6 @@ STALE: set[str] = {
     "benches/RESULTS.md",
     "docs/deferral.md",
     "docs/speed.md",
-    "docs/tdn.md",
 }
 """Known to be old, until they are measured again: nothing is added here without a reason in the commit."""
 
