@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from oracle.packets import Packet, entering, leaving
 from oracle.recompute import NEVER, Event
@@ -79,6 +80,27 @@ def streams(packets: Sequence[Packet]) -> dict[tuple[int, int], list[tuple[int, 
                 curve.append((packet.time, reached))
         arrived[pair] = curve
     return arrived
+
+
+def delivered(packets: Sequence[Packet]) -> dict[tuple[tuple[int, int], tuple[int, int]], int]:
+    """By sending and receiving host: bytes of the stream that left the network, each counted once."""
+    spans: dict[tuple[tuple[int, int], tuple[int, int]], list[tuple[int, int]]] = defaultdict(list)
+    first: dict[tuple[Any, ...], int] = {}
+    for packet in packets:
+        key = (packet.src, packet.dst, packet.ports)
+        if packet.syn:
+            first[key] = packet.seq + 1
+        if packet.payload and packet.place.endswith("-out"):
+            at = (packet.seq - first[key]) % 2**32
+            spans[packet.src, packet.dst].append((at, at + packet.payload))
+    found = {}
+    for pair, mine in spans.items():
+        reached = total = 0
+        for begin, end in sorted(mine):
+            total += max(0, end - max(begin, reached))
+            reached = max(reached, end)
+        found[pair] = total
+    return found
 
 
 def received(
