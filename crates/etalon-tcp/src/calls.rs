@@ -8,8 +8,10 @@ use crate::cc::CongestionControl;
 use crate::connection::{CloseReason, Connection, ConnectionState};
 use crate::prediction::Prediction;
 use crate::segment::{Flags, Segment};
+use crate::sending::buffers::Buffers;
 use crate::sending::path::Path;
 use crate::sending::program::Program;
+use crate::sending::send_buffer::Sending;
 use crate::sending::{FOREVER, Fin};
 use crate::telemetry::Hop;
 use crate::timers::Purpose;
@@ -319,8 +321,16 @@ impl<C: CongestionControl> Connection<C> {
         if let Some(program) = &mut self.snd.program {
             return program.tell();
         }
-        let mss = self.current_mss();
-        self.snd.take_writes(mss)
+        let path = &self.snd.paths.active;
+        let sending = Sending {
+            acked: self.snd.bytes_acked,
+            cwnd: path.window.cwnd,
+            in_flight: path.pipe.in_flight(),
+            mss: self.snd.mss,
+            buffer: Buffers::size_for(self.current_mss(), self.snd.max_window),
+        };
+        let buffer = self.snd.send_buffer.as_mut();
+        buffer.map_or(0, |buffer| buffer.take(&sending))
     }
 
     /// The segment that [`on_segment`](Connection::on_segment) took last, at `now`, echoes telemetry: what a data segment of ours met.

@@ -3,7 +3,6 @@
 
 use crate::Memory;
 use crate::mptcp::Mptcp;
-use crate::tdtcp::Tdtcp;
 
 /// Use of explicit congestion notification (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,6 +123,36 @@ impl Default for Config {
             time_wait: 60_000_000_000,
             tdtcp: None,
             mptcp: None,
+        }
+    }
+}
+
+/// Switches of TDTCP. The defaults are the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tdtcp {
+    /// How many TDNs there are: both ends have to say the same.
+    pub tdns: u8,
+    /// TD_CAPABLE and TD_DATA_ACK are written and expected (section 4.3). Without them each end is one of TDTCP by its own choice.
+    pub options: bool,
+    /// A hole of another TDN than that of the ACK waits for ACKs of its own (section 3.4).
+    pub relaxed: bool,
+    /// A window limits what is in flight on all TDNs.
+    pub shared_pipe: bool,
+    /// RTT samples count whichever way data and ACK went.
+    pub all_rtts: bool,
+    /// The first round trip after a change is paced.
+    pub pace_burst: bool,
+}
+
+impl Default for Tdtcp {
+    fn default() -> Tdtcp {
+        Tdtcp {
+            tdns: 2,
+            options: true,
+            relaxed: true,
+            shared_pipe: false,
+            all_rtts: false,
+            pace_burst: false,
         }
     }
 }

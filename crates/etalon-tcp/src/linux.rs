@@ -3,8 +3,9 @@
 //! what the RFC asks for and which test or command shows it.
 
 use crate::cc::Window;
+use crate::sending::record::Record;
+use crate::sending::recovery::DUP_THRESH;
 use crate::sending::rtt::Rtt;
-use crate::sending::scoreboard::Record;
 use crate::timers::Clock;
 
 /// Largest degree of reordering that is believed, in segments.
@@ -41,7 +42,7 @@ pub(crate) fn reneging_grace(clock: &Clock, rtt: &Rtt) -> u64 {
 /// grow it).
 #[inline]
 pub(crate) fn sacks_grow_the_window(degree: u32) -> bool {
-    degree > crate::sending::rack::DUP_THRESH
+    degree > DUP_THRESH
 }
 
 /// Whether a SACK restarts the timeout (RFC 6298, section 5.3: only what advances SND.UNA does): if its segment was sent before

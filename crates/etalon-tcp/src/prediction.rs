@@ -14,7 +14,7 @@ use crate::sending::Fin;
 use crate::sending::frto::Retransmit;
 use crate::sending::output::Limits;
 use crate::sending::pacing::Share;
-use crate::sending::scoreboard::Record;
+use crate::sending::record::Record;
 use crate::seq::{after, before};
 use crate::timers::Purpose;
 

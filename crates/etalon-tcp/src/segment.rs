@@ -4,7 +4,7 @@
 use core::fmt::{self, Write};
 
 use crate::options::RareOptions;
-use crate::tdtcp::TdnOption;
+use crate::tdn_option::TdnOption;
 
 /// The flag bits of a TCP header, with the values that they have on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -201,7 +201,7 @@ impl fmt::Display for Segment {
 mod tests {
     use super::*;
     use crate::options::SynOptions;
-    use crate::tdtcp::TdDataAck;
+    use crate::tdn_option::TdDataAck;
 
     #[test]
     fn segments_are_printed_as_tcpdump_does() {

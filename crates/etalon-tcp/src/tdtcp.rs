@@ -1,78 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TDTCP at one end of a connection (SIGCOMM'22): its switches, its changes of paths, and what it writes into headers. What it asks of the
-//! sender: `sending/tdn.rs`.
+//! TDTCP at one end of a connection (SIGCOMM'22): its changes of paths, and what it writes into headers. What it asks of the sender:
+//! `sending/tdn.rs`.
 //!
 //! The state of each TDN is a [`Path`](crate::Path).
 
 use std::sync::Arc;
 
 use crate::cc::CongestionControl;
+use crate::config::Tdtcp;
 use crate::connection::Connection;
 use crate::prediction::Prediction;
 use crate::segment::{Flags, Segment};
-use crate::sending::path::PathId;
-
-/// Switches of TDTCP. The defaults are the paper's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tdtcp {
-    /// How many TDNs there are: both ends have to say the same.
-    pub tdns: u8,
-    /// TD_CAPABLE and TD_DATA_ACK are written and expected (section 4.3). Without them each end is one of TDTCP by its own choice.
-    pub options: bool,
-    /// A hole of another TDN than that of the ACK waits for ACKs of its own (section 3.4).
-    pub relaxed: bool,
-    /// A window limits what is in flight on all TDNs.
-    pub shared_pipe: bool,
-    /// RTT samples count whichever way data and ACK went.
-    pub all_rtts: bool,
-    /// The first round trip after a change is paced.
-    pub pace_burst: bool,
-}
-
-impl Default for Tdtcp {
-    fn default() -> Tdtcp {
-        Tdtcp {
-            tdns: 2,
-            options: true,
-            relaxed: true,
-            shared_pipe: false,
-            all_rtts: false,
-            pace_burst: false,
-        }
-    }
-}
-
-/// The option TD_DATA_ACK: by which TDN a segment's data travels, and by which its acknowledgement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TdDataAck {
-    /// The TDN of its data, if it has any.
-    pub data: Option<PathId>,
-    /// The TDN of its acknowledgement.
-    pub ack: Option<PathId>,
-}
-
-/// Length of TD_DATA_ACK on the wire in bytes (figure 5c prints 16 and draws 8).
-const DATA_ACK_BYTES: u32 = 8;
-
-/// TDTCP's option, of which a segment has one at most (figures 5b and 5c).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TdnOption {
-    /// TD_CAPABLE, on a SYN: the number of TDNs that is offered or agreed on.
-    Capable(u8),
-    /// TD_DATA_ACK, on all others.
-    DataAck(TdDataAck),
-}
-
-impl TdnOption {
-    /// Its length on the wire in bytes.
-    #[must_use]
-    pub const fn wire_len(&self) -> u32 {
-        match self {
-            TdnOption::Capable(_) => 4,
-            TdnOption::DataAck(_) => DATA_ACK_BYTES,
-        }
-    }
-}
+use crate::tdn_option::{DATA_ACK_BYTES, PathId, TdDataAck, TdnOption};
 
 impl<C: CongestionControl> Connection<C> {
     /// More paths, with congestion controls of their own that begin as these are. They are numbered from 1: the first path is 0.

@@ -3,73 +3,18 @@
 //! While an episode reduces the window, that follows proportional rate reduction (`prr.rs`).
 
 use crate::Config;
-use crate::cc::{CongestionControl, State};
+use crate::cc::{CongestionControl, State, Window};
 use crate::linux;
-use crate::rare::{Fresh, Rare};
 use crate::sending::Sender;
-use crate::sending::digest::Facts;
+use crate::sending::facts::Facts;
 use crate::sending::frto::{Progress, Retransmit, Verdict};
 use crate::sending::path::Path;
 use crate::sending::prr::{Prr, Step};
 use crate::sending::recovery::{Action, Evidence, Fact, Reach, Rest, transition};
-use crate::sending::undo::{Reversal, Undo};
+use crate::sending::reduction::Reduction;
+use crate::sending::undo::Reversal;
 use crate::seq::{after, before};
 use crate::timers::{Clock, Purpose};
-
-/// A path's recovery.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Recovery {
-    pub state: State,
-    /// SND.NXT when the state began.
-    pub point: u32,
-    /// The latest reduction; most paths have none yet.
-    pub reduction: Rare<Reduction>,
-}
-
-/// What is remembered of a reduction.
-#[derive(Clone, Debug)]
-pub(crate) struct Reduction {
-    pub prr: Prr,
-    pub undo: Undo,
-}
-
-impl Fresh for Reduction {
-    fn fresh() -> &'static Reduction {
-        static NONE: Reduction = Reduction {
-            prr: Prr::NONE,
-            undo: Undo::NONE,
-        };
-        &NONE
-    }
-}
-
-impl Recovery {
-    /// Whether proportional rate reduction sets the window.
-    #[inline]
-    pub fn reduces(&self) -> bool {
-        matches!(self.state, State::Cwr | State::FastRecovery)
-    }
-
-    /// No reduction is to be undone, if there was one: see [`Undo::forbid`].
-    pub fn forbid_undo(&mut self) {
-        if let Some(reduction) = self.reduction.changed_mut() {
-            reduction.undo.forbid();
-        }
-    }
-
-    /// How far an ACK has come that left SND.UNA at `una`. `advanced`: from where it stood before.
-    pub fn reach(&self, una: u32, advanced: bool) -> Reach {
-        if after(una, self.point) {
-            Reach::PastPoint
-        } else if una == self.point {
-            Reach::FullAck
-        } else if advanced {
-            Reach::PartialAck
-        } else {
-            Reach::DuplicateAck
-        }
-    }
-}
 
 /// Where the connection stands when an episode begins.
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +79,16 @@ impl<C: CongestionControl> Path<C> {
         }
         self.set_state(clock, State::FastRecovery);
         fresh
+    }
+
+    /// RFC 4015, step 9, and step 10: the time without use counts from now. Returns the window that the path leaves.
+    fn reverse(&mut self, jiffies: u64) -> Window {
+        let Reduction { prr, undo } = &mut *self.recovery.reduction;
+        let left = self.window;
+        self.window = undo.reversed(left, || self.cc.undo(&left, prr.recover_fs));
+        undo.forget();
+        self.validation.used_at = jiffies as u32;
+        left
     }
 }
 
@@ -416,6 +371,34 @@ impl<C: CongestionControl> Sender<C> {
         };
         if let Some(cwnd) = path.recovery.reduction.prr.window(step) {
             path.window.cwnd = cwnd;
+        }
+    }
+
+    /// Whether timestamps say that the active path's reduction was needless.
+    pub(crate) fn original_answered(&self) -> bool {
+        let undo = &self.paths.active.recovery.reduction.undo;
+        undo.original_answered(self.eifel.of(self.echoed))
+    }
+
+    /// Undoes the active path's reduction.
+    pub(crate) fn undo(&mut self, clock: &Clock, reversal: Reversal) {
+        match reversal {
+            Reversal::WindowOnly => {}
+            Reversal::AndLosses => self.board.unmark_lost(&mut self.paths),
+            Reversal::AndReordering => self.rack.recovery_over(true),
+        }
+        let stands = self.paths.active.recovery.reduction.undo.is_forbidden();
+        let left = self.paths.active.reverse(clock.jiffies);
+        // A threshold that has returned leaves no reduction to tell the receiver of (RFC 3168, section 6.1.2).
+        self.cwr_queued &= self.paths.active.window.ssthresh <= left.ssthresh;
+        self.rack.judge_again();
+        self.stats.undos += u32::from(!stands);
+    }
+
+    /// With no retransmission outstanding the next episode has a timestamp of its own.
+    pub(crate) fn forget_repaired(&mut self) {
+        if !self.board.repairs() {
+            self.eifel.forget();
         }
     }
 }

@@ -2,7 +2,7 @@
 //! Forward RTO-recovery (RFC 5682): after a timeout, new data instead of retransmissions finds out whether the timeout was
 //! spurious.
 
-use crate::sending::digest::Facts;
+use crate::sending::facts::Facts;
 
 /// What may be retransmitted now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

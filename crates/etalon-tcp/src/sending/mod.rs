@@ -8,7 +8,10 @@ mod alone;
 pub(crate) mod buffers;
 pub(crate) mod digest;
 mod episode;
+mod facts;
 pub(crate) mod frto;
+mod loss_detection;
+mod loss_probe;
 mod newreno;
 pub(crate) mod output;
 pub(crate) mod pacing;
@@ -17,8 +20,10 @@ mod paths;
 mod persist;
 pub(crate) mod program;
 mod prr;
-pub(crate) mod rack;
-mod recovery;
+mod rack;
+pub(crate) mod record;
+pub(crate) mod recovery;
+mod reduction;
 pub(crate) mod rtt;
 mod sack;
 pub(crate) mod scoreboard;
@@ -33,13 +38,12 @@ mod validation;
 
 use self::buffers::Buffers;
 use self::frto::Frto;
+use self::loss_probe::LossProbe;
 use self::paths::Paths;
 use self::program::Program;
 use self::rack::Rack;
 use self::scoreboard::Scoreboard;
 use self::send_buffer::SendBuffer;
-use self::tlp::LossProbe;
-use self::tso::Chunk;
 use self::undo::Eifel;
 use crate::Config;
 use crate::cc::CongestionControl;
@@ -69,6 +73,17 @@ pub(crate) enum Forced {
     Probe,
     /// A zero-window probe.
     WindowProbe,
+}
+
+/// The chunk that is being sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Chunk {
+    /// Bytes left of it.
+    pub left: u32,
+    /// It has more than one segment.
+    pub several: bool,
+    /// The congestion window would let one go that waits.
+    pub held_back: bool,
 }
 
 /// Bytes that stand for 'as much as the network takes'.

@@ -3,7 +3,7 @@
 
 use crate::cc::{CongestionControl, State};
 use crate::sending::Sender;
-use crate::sending::digest::Facts;
+use crate::sending::facts::Facts;
 use crate::sending::scoreboard::Lost;
 
 impl<C: CongestionControl> Sender<C> {

@@ -5,7 +5,7 @@ use crate::Config;
 use crate::cc::CongestionControl;
 use crate::sending::frto::Retransmit;
 use crate::sending::pacing::Share;
-use crate::sending::scoreboard::{Record, mark};
+use crate::sending::record::{Record, mark};
 use crate::sending::{Fin, Forced, Sender};
 use crate::seq::{after, before, later};
 use crate::timers::{Clock, Purpose};

@@ -7,13 +7,11 @@
 use crate::Config;
 use crate::cc::rate::RateEstimator;
 use crate::cc::{CongestionControl, State, Window};
-use crate::sending::episode::Recovery;
+use crate::sending::reduction::Recovery;
 use crate::sending::rtt::{Rtt, UNKNOWN};
 use crate::sending::validation::Validation;
+use crate::tdn_option::PathId;
 use crate::timers::Clock;
-
-/// Number of a path, from 0.
-pub type PathId = u8;
 
 /// Segments of one path (RFC 6675's pipe, kept incrementally).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

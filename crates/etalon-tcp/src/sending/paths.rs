@@ -6,8 +6,9 @@
 
 use crate::Config;
 use crate::cc::CongestionControl;
-use crate::sending::path::{Path, PathId};
+use crate::sending::path::Path;
 use crate::sending::rtt::Rtt;
+use crate::tdn_option::PathId;
 use crate::timers::Clock;
 use std::sync::Arc;
 

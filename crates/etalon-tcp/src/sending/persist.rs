@@ -59,7 +59,7 @@ impl<C: CongestionControl> Sender<C> {
         if self.window == 0 || (room as i32) <= 0 {
             return None;
         }
-        self.restart_after_idle(clock, config);
+        self.paths.active.restart_after_idle(clock, config);
         self.fill_buffer(limits);
         let len = u64::from(room.min(self.mss)).min(self.pending);
         Some(self.new_transmission(clock, limits.within_mapping(len as u32), limits))

@@ -16,6 +16,9 @@
 
 use crate::cc::State;
 
+/// Duplicate ACKs that mean a loss (RFC 5681), and the degree of reordering assumed at first.
+pub(crate) const DUP_THRESH: u32 = 3;
+
 /// How far SND.UNA has come, against the recovery point: SND.NXT when the episode began (`RecoveryPoint` of RFC 6675, `recover`
 /// of RFC 6582).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

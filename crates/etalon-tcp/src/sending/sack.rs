@@ -6,39 +6,11 @@
 use crate::cc::{CongestionControl, State};
 use crate::segment::Segment;
 use crate::sending::Sender;
-use crate::sending::digest::Facts;
-use crate::sending::scoreboard::{Record, mark};
+use crate::sending::facts::Facts;
+use crate::sending::record::{Record, mark};
+use crate::sending::scoreboard::Reported;
 use crate::seq::{after, before, earlier, later};
 use crate::timers::Clock;
-
-/// Blocks of the previous ACK.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reported {
-    blocks: [(u32, u32); 4],
-    count: u8,
-}
-
-impl Reported {
-    pub const NOTHING: Reported = Reported {
-        blocks: [(0, 0); 4],
-        count: 0,
-    };
-
-    fn blocks(&self) -> &[(u32, u32)] {
-        &self.blocks[..usize::from(self.count)]
-    }
-
-    /// The next blocks are all new.
-    pub fn is_nothing(&self) -> bool {
-        self.count == 0
-    }
-
-    /// The same from now on.
-    #[inline]
-    pub fn forget(&mut self) {
-        self.count = 0;
-    }
-}
 
 /// Whether the first block reports a duplicate (RFC 2883, section 4): below the acknowledgement number, or within the second.
 fn dsack(blocks: &[(u32, u32)], ack: u32) -> Option<(u32, u32)> {

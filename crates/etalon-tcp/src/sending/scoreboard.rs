@@ -10,67 +10,13 @@ mod judging;
 pub(crate) use judging::Verdict;
 
 use crate::rare::{Fresh, Rare};
-use crate::sending::path::{Path, PathId, Pipe};
+use crate::sending::path::{Path, Pipe};
 use crate::sending::paths::Paths;
-use crate::sending::sack::Reported;
+use crate::sending::record::{Record, mark};
 use crate::seq::{after, before};
+use crate::tdn_option::PathId;
 use crate::timers::Stamp;
 use std::collections::VecDeque;
-
-/// Marks of a record.
-pub(crate) mod mark {
-    /// SACKed.
-    pub const SACKED: u8 = 1;
-    /// Retransmitted, and that retransmission counts as in flight.
-    pub const RETRANSMITTED: u8 = 2;
-    /// Deemed lost.
-    pub const LOST: u8 = 4;
-    /// Retransmitted or probed at any time: no RTT sample (Karn).
-    pub const EVER_RETRANSMITTED: u8 = 8;
-    /// Carries FIN.
-    pub const FIN: u8 = 16;
-    /// Its last transmission was deemed lost by time, which is not asked again, also if an undo takes that back.
-    pub const JUDGED: u8 = 32;
-}
-
-/// One outstanding segment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Record {
-    /// When it was last sent.
-    pub stamp: Stamp,
-    pub start: u32,
-    pub end: u32,
-    /// Its last transmission among all of the connection.
-    pub order: u32,
-    pub marks: u8,
-    /// The path on which it was last sent: its retransmission is in that path's pipe.
-    pub path: PathId,
-    /// The path on which it was first sent or, once lost, that which is charged with the loss.
-    pub charged: PathId,
-}
-
-const _: () = assert!(
-    size_of::<Record>() == 24,
-    "a record is a third of a cache line"
-);
-
-impl Record {
-    /// When it was last sent, in microseconds.
-    #[inline]
-    pub fn sent(&self) -> u64 {
-        self.stamp.us()
-    }
-
-    #[inline]
-    pub fn has(&self, mark: u8) -> bool {
-        self.marks & mark != 0
-    }
-
-    /// Segments in the pipe of `charged`: one, unless it is SACKed or lost (RFC 6675, section 4, SetPipe).
-    fn in_pipe(&self) -> i32 {
-        1 - i32::from(self.has(mark::SACKED)) - i32::from(self.has(mark::LOST))
-    }
-}
 
 /// Sums over all paths, in segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,6 +60,35 @@ pub(crate) struct Scoreboard {
     /// Transmissions so far, of which records remember their last.
     transmissions: u32,
     pub repair: Rare<Repair>,
+}
+
+/// Blocks of the previous ACK.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reported {
+    pub blocks: [(u32, u32); 4],
+    pub count: u8,
+}
+
+impl Reported {
+    pub const NOTHING: Reported = Reported {
+        blocks: [(0, 0); 4],
+        count: 0,
+    };
+
+    pub fn blocks(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.count)]
+    }
+
+    /// The next blocks are all new.
+    pub fn is_nothing(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The same from now on.
+    #[inline]
+    pub fn forget(&mut self) {
+        self.count = 0;
+    }
 }
 
 /// What is known beside the records once something was SACKed, lost or sent again.

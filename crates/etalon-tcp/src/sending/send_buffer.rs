@@ -10,10 +10,6 @@
 //! each instant how much a program could have handed over. A real sender whose window is larger than its buffer waits for its program
 //! (`program.rs`); this one does not.
 
-use crate::cc::CongestionControl;
-use crate::sending::Sender;
-use crate::sending::buffers::Buffers;
-
 /// Memory that a buffer takes beside its payload.
 pub(crate) const BESIDE_PAYLOAD: u64 = 768;
 /// What a segment is planned to take: a power of two that holds it and this much of headers, and as much again as a small block.
@@ -111,23 +107,6 @@ impl SendBuffer {
             let room = room(sending.mss, sending.cwnd);
             self.size = self.size.max(room.min(self.max));
         }
-    }
-}
-
-impl<C: CongestionControl> Sender<C> {
-    /// What its socket takes now. `mss`: of a full segment.
-    #[cold]
-    pub(crate) fn take_writes(&mut self, mss: u32) -> u64 {
-        let path = &self.paths.active;
-        let sending = Sending {
-            acked: self.bytes_acked,
-            cwnd: path.window.cwnd,
-            in_flight: path.pipe.in_flight(),
-            mss: self.mss,
-            buffer: Buffers::size_for(mss, self.max_window),
-        };
-        let buffer = self.send_buffer.as_mut();
-        buffer.map_or(0, |buffer| buffer.take(&sending))
     }
 }
 

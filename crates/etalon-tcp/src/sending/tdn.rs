@@ -5,8 +5,8 @@ use crate::Config;
 use crate::cc::CongestionControl;
 use crate::segment::Segment;
 use crate::sending::Sender;
-use crate::sending::path::{Path, PathId};
-use crate::tdtcp::TdnOption;
+use crate::sending::path::Path;
+use crate::tdn_option::{PathId, TdnOption};
 use crate::timers::Clock;
 
 /// Paths of which what every ACK asks for takes no memory of its own.

@@ -5,58 +5,11 @@ use crate::Config;
 use crate::cc::{CongestionControl, State};
 use crate::sending::Forced;
 use crate::sending::Sender;
-use crate::sending::digest::Facts;
+use crate::sending::facts::Facts;
+use crate::sending::loss_probe::LossProbe;
 use crate::sending::output::{Limits, Transmission};
-use crate::sending::path::PathId;
 use crate::sending::rtt::Rtt;
-use crate::seq::{after, before};
 use crate::timers::{Clock, Purpose};
-
-/// The probe in flight.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LossProbe {
-    /// SND.NXT after it was sent (`TLP.end_seq`); none if no probe is in flight.
-    end: Option<u32>,
-    /// It was a retransmission (`TLP.is_retrans`).
-    retransmitted: bool,
-    /// The path on which the probed segment was sent.
-    path: PathId,
-}
-
-impl LossProbe {
-    #[inline]
-    pub fn is_out(&self) -> bool {
-        self.end.is_some()
-    }
-
-    /// Whether a DSACK that ends at `end` reports it.
-    pub fn ends_at(&self, end: u32) -> bool {
-        self.end == Some(end)
-    }
-
-    pub fn forget(&mut self) {
-        self.end = None;
-    }
-
-    /// Section 7.4.2, TLP_process_ack(). Returns whether the probe repaired a loss, which nothing else has told.
-    fn on_ack(&mut self, ack: u32, pure_duplicate: bool, reported: bool) -> bool {
-        let Some(end) = self.end.filter(|&end| !before(ack, end)) else {
-            return false;
-        };
-        // It carried new data, or the receiver had its segment already: nothing was lost.
-        if !self.retransmitted || reported {
-            self.end = None;
-            return false;
-        }
-        if after(ack, end) {
-            return true;
-        }
-        if pure_duplicate {
-            self.end = None;
-        }
-        false
-    }
-}
 
 impl<C: CongestionControl> Sender<C> {
     /// Section 7.2, `TLP_calc_PTO()`, and the timer. Returns whether a probe is due in this state. `progress`: the timeout counts

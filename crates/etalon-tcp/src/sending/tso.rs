@@ -29,17 +29,6 @@ const SOON: u64 = 1000;
 /// Segments that are worth sending whatever the window, if the divisor is 0.
 const WORTH: u32 = 3;
 
-/// The chunk that is being sent.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Chunk {
-    /// Bytes left of it.
-    pub left: u32,
-    /// It has more than one segment.
-    pub several: bool,
-    /// The congestion window would let one go that waits.
-    pub held_back: bool,
-}
-
 /// What might leave as a chunk.
 struct Offer {
     mss: u32,
@@ -115,7 +104,7 @@ impl<C: CongestionControl> Sender<C> {
         let first = self.next_len_of(config, mss, fin)?;
         let mut free = free;
         if self.board.is_empty() {
-            self.restart_after_idle(clock, config);
+            self.paths.active.restart_after_idle(clock, config);
             let path = &self.paths.active;
             free = path.window.cwnd.saturating_sub(path.pipe.in_flight());
         }

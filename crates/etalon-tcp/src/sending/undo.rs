@@ -2,12 +2,8 @@
 //! Was a reduction needless, and what returns if it was? Detection: timestamps (Eifel, RFC 3522) and DSACKs (RFC 3708), of which
 //! `recovery.rs` makes evidence; the response is RFC 4015's: window and threshold return to what they were.
 
-use crate::cc::{CongestionControl, Window};
-use crate::sending::Sender;
-use crate::sending::episode::Reduction;
-use crate::sending::path::Path;
+use crate::cc::Window;
 use crate::seq::{after, before};
-use crate::timers::Clock;
 
 /// What a path remembers of its latest reduction.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +28,7 @@ enum Resent {
 
 /// What the timestamp that an ACK echoes says, next to `RetransmitTS`, that of the episode's first retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Echo {
+pub(crate) enum Echo {
     /// It is older: the original arrived.
     OfOriginal,
     /// It is not, or there is none.
@@ -101,7 +97,7 @@ impl Undo {
     }
 
     /// Whether the reduction stands, whatever the losses turn out to be.
-    fn is_forbidden(&self) -> bool {
+    pub fn is_forbidden(&self) -> bool {
         self.ssthresh == 0
     }
 
@@ -111,7 +107,7 @@ impl Undo {
     }
 
     /// RFC 3522, section 3.2: whether an ACK with this echo shows that the reduction was needless.
-    fn original_answered(&self, echo: Echo) -> bool {
+    pub fn original_answered(&self, echo: Echo) -> bool {
         match (self.since, self.interrupted, self.resent, echo) {
             // Nothing is left to undo; or another network carried the echo, with another delay.
             (None, _, _, _) | (_, true, _, _) => false,
@@ -124,7 +120,7 @@ impl Undo {
 
     /// RFC 4015, step 9: the threshold as it was before the reduction, unless it is higher by now, and the window that the congestion
     /// control returns to.
-    fn reversed(&self, window: Window, undone: impl FnOnce() -> u32) -> Window {
+    pub fn reversed(&self, window: Window, undone: impl FnOnce() -> u32) -> Window {
         match self.ssthresh {
             0 => window,
             before => Window {
@@ -155,7 +151,7 @@ impl Eifel {
         self.retransmit_ts = 0;
     }
 
-    fn of(self, echoed: u32) -> Echo {
+    pub fn of(self, echoed: u32) -> Echo {
         if self.retransmit_ts != 0 && echo_before(echoed, self.retransmit_ts) {
             Echo::OfOriginal
         } else {
@@ -178,48 +174,6 @@ pub(crate) enum Reversal {
     AndLosses,
     /// RACK's reordering window: a DSACK has told it (RFC 8985, section 6.2, step 4).
     AndReordering,
-}
-
-impl<C: CongestionControl> Sender<C> {
-    /// Whether timestamps say that the active path's reduction was needless.
-    pub(crate) fn original_answered(&self) -> bool {
-        let undo = &self.paths.active.recovery.reduction.undo;
-        undo.original_answered(self.eifel.of(self.echoed))
-    }
-
-    /// Undoes the active path's reduction.
-    pub(crate) fn undo(&mut self, clock: &Clock, reversal: Reversal) {
-        match reversal {
-            Reversal::WindowOnly => {}
-            Reversal::AndLosses => self.board.unmark_lost(&mut self.paths),
-            Reversal::AndReordering => self.rack.recovery_over(true),
-        }
-        let stands = self.paths.active.recovery.reduction.undo.is_forbidden();
-        let left = self.paths.active.reverse(clock.jiffies);
-        // A threshold that has returned leaves no reduction to tell the receiver of (RFC 3168, section 6.1.2).
-        self.cwr_queued &= self.paths.active.window.ssthresh <= left.ssthresh;
-        self.rack.judge_again();
-        self.stats.undos += u32::from(!stands);
-    }
-
-    /// With no retransmission outstanding the next episode has a timestamp of its own.
-    pub(crate) fn forget_repaired(&mut self) {
-        if !self.board.repairs() {
-            self.eifel.forget();
-        }
-    }
-}
-
-impl<C: CongestionControl> Path<C> {
-    /// RFC 4015, step 9, and step 10: the time without use counts from now. Returns the window that the path leaves.
-    fn reverse(&mut self, jiffies: u64) -> Window {
-        let Reduction { prr, undo } = &mut *self.recovery.reduction;
-        let left = self.window;
-        self.window = undo.reversed(left, || self.cc.undo(&left, prr.recover_fs));
-        undo.forget();
-        self.validation.used_at = jiffies as u32;
-        left
-    }
 }
 
 #[cfg(test)]

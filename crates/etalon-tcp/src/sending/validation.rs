@@ -5,7 +5,6 @@
 use crate::Config;
 use crate::cc::{CongestionControl, State};
 use crate::linux;
-use crate::sending::Sender;
 use crate::sending::path::Path;
 use crate::seq::before;
 use crate::timers::Clock;
@@ -99,9 +98,20 @@ impl<C: CongestionControl> Path<C> {
         self.window.ssthresh.max(three_quarters)
     }
 
+    /// Data flows after a pause: the window may be out of date (RFC 2861).
+    pub(crate) fn restart_after_idle(&mut self, clock: &Clock, config: &Config) {
+        if !config.slow_start_after_idle {
+            return;
+        }
+        let idle = clock.jiffies.saturating_sub(self.last_sent);
+        if idle > self.rtt.rto_ticks() {
+            self.halve_for(clock, idle);
+        }
+    }
+
     /// Nothing was outstanding for `idle` ticks: the window is halved for each timeout (RFC 2861, section 3.1), not below the
     /// initial one.
-    pub(crate) fn restart_after_idle(&mut self, clock: &Clock, idle: u64) {
+    fn halve_for(&mut self, clock: &Clock, idle: u64) {
         if self.cc.steers() {
             return;
         }
@@ -115,19 +125,5 @@ impl<C: CongestionControl> Path<C> {
         self.window.cwnd = self.window.cwnd.max(floor);
         self.validation.used_at = clock.jiffies as u32;
         self.validation.used = 0;
-    }
-}
-
-impl<C: CongestionControl> Sender<C> {
-    /// Data flows after a pause: the window may be out of date (RFC 2861).
-    pub(crate) fn restart_after_idle(&mut self, clock: &Clock, config: &Config) {
-        if !config.slow_start_after_idle {
-            return;
-        }
-        let path = &mut self.paths.active;
-        let idle = clock.jiffies.saturating_sub(path.last_sent);
-        if idle > path.rtt.rto_ticks() {
-            path.restart_after_idle(clock, idle);
-        }
     }
 }

@@ -4,6 +4,7 @@
 //! `poll` said that it was not any more.
 
 use super::*;
+use crate::sending::buffers::Buffers;
 
 /// Bytes that the socket had taken, of these not acknowledged, memory (`sndbuf`), window and segments in flight: in turn
 /// when it was full and when it had room.
