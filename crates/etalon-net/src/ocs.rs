@@ -41,7 +41,7 @@ use crate::network::{Described, Network};
 use changes::{Change, Changes};
 use ece::Near;
 use inside::{Circuit, Inside, Kind, NO_SLICE, Pool, Port, Wire};
-use tdns::Told;
+use tdns::Notified;
 use voqs::Voqs;
 
 /// Bytes on the wire of the longest packet beyond its MTU.
@@ -71,7 +71,7 @@ pub struct Circuits<H> {
     /// What ToR switches know to have failed.
     known: Vec<Part>,
     /// What hosts were told of TDNs, if they are told.
-    told: Option<Told>,
+    notified: Option<Notified>,
     /// Circuits that are near, if packets carry ECE for them.
     near: Option<Near>,
     /// To hosts, uplinks of nodes, from the packet network, from hosts.
@@ -213,7 +213,7 @@ impl<H: Copy> Circuits<H> {
             changes: Changes::default(),
             failed: Vec::new(),
             known: Vec::new(),
-            told: Told::new(config, hosts.racks),
+            notified: Notified::new(config, hosts.racks),
             near: Near::new(config, hosts.racks, first),
             ports: Vec::new(),
             kinds: Vec::new(),

@@ -185,11 +185,11 @@ fn what_happens_at_once_in_a_chain_happens_by_stage() {
 }
 
 /// What happens in a chain, as it is told.
-type Told = Vec<(u64, String)>;
+type Lines = Vec<(u64, String)>;
 
 /// Everything that is said of a chain: to a probe, and to who takes its packets.
 #[derive(Clone, Default)]
-struct Log(Rc<RefCell<Told>>);
+struct Log(Rc<RefCell<Lines>>);
 
 impl Log {
     fn note(&self, time: Time, what: impl core::fmt::Debug) {
@@ -219,7 +219,7 @@ struct Stepwise {
     stages: Vec<(u64, usize, u64)>,
     leaves: Vec<Vec<u64>>,
     back: usize,
-    log: Told,
+    log: Lines,
     /// At the end of which stage which packet is when, and when it entered.
     due: BTreeMap<(u64, usize, usize), (u32, u64)>,
     turns: usize,

@@ -38,7 +38,7 @@ fn hosts_are_told_before_the_day_and_before_its_end() {
 fn without_a_lead_they_are_told_after_the_circuit_is_set() {
     let bench = run(0, week(&[&[(0, 1)], &[]]), 400_000);
     let log = bench.pick(|out| match out {
-        Out::Told(_, tdn) => Some(tdn == CIRCUIT),
+        Out::Notified(_, tdn) => Some(tdn == CIRCUIT),
         Out::Event(Event::Circuit { up, .. }) => Some(up),
         _ => None,
     });
@@ -46,7 +46,7 @@ fn without_a_lead_they_are_told_after_the_circuit_is_set() {
     assert_eq!(log[..2], [(0, true), (0, true)]);
     assert_eq!(log[2..4], [(180_000, false), (180_000, false)]);
     let at_180 = bench.pick(|out| match out {
-        Out::Told(..) => Some("told"),
+        Out::Notified(..) => Some("told"),
         Out::Event(Event::Circuit { .. }) => Some("set"),
         _ => None,
     });

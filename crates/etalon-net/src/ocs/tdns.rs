@@ -13,7 +13,7 @@ use super::{Circuits, NO_SLICE};
 
 /// What hosts were told.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct Notified {
     tdns: Tdns,
     before: Span,
     /// The slice that they heard of last.
@@ -22,11 +22,11 @@ pub(super) struct Told {
     last: Vec<Plane>,
 }
 
-impl Told {
+impl Notified {
     /// If hosts of so many racks are told anything.
-    pub(super) fn new(config: &Ocs, racks: u16) -> Option<Told> {
+    pub(super) fn new(config: &Ocs, racks: u16) -> Option<Notified> {
         let notify = config.notify?;
-        Some(Told {
+        Some(Notified {
             tdns: config.tdns,
             before: notify.before,
             slice: NO_SLICE,
@@ -38,7 +38,7 @@ impl Told {
 impl<H: Copy> Circuits<H> {
     /// A slice begins: hosts hear of the first, and will hear of the next.
     pub(super) fn announce<S: Sink<H>>(&mut self, now: Time, slice: Slice, sink: &mut S) {
-        let Some(told) = &self.told else { return };
+        let Some(told) = &self.notified else { return };
         let (before, is_first) = (told.before, told.slice == NO_SLICE);
         if is_first {
             self.tell(now, slice.number, sink);
@@ -52,7 +52,7 @@ impl<H: Copy> Circuits<H> {
 
     /// ToR switches tell hosts of the TDNs of a slice that are others than they were.
     pub(super) fn tell<S: Sink<H>>(&mut self, now: Time, slice: u32, sink: &mut S) {
-        let Some(mut told) = self.told.take() else {
+        let Some(mut told) = self.notified.take() else {
             return;
         };
         told.slice = slice;
@@ -70,12 +70,12 @@ impl<H: Copy> Circuits<H> {
                 sink.tdn_changed(now, pair, tdn);
             }
         }
-        self.told = Some(told);
+        self.notified = Some(told);
     }
 
     /// Ways, or circuits that were asked for, are others from now on.
     pub(super) fn tell_again<S: Sink<H>>(&mut self, now: Time, sink: &mut S) {
-        let slice = self.told.as_ref().map(|told| told.slice);
+        let slice = self.notified.as_ref().map(|told| told.slice);
         if let Some(slice) = slice.filter(|&slice| slice != NO_SLICE) {
             self.tell(now, slice, sink);
         }

@@ -34,13 +34,13 @@ pub enum Out {
 }
 
 /// What hosts are told: when, of which pair, which TDN.
-pub type Told = Vec<(u64, (u16, u16), u8)>;
+pub type Notifications = Vec<(u64, (u16, u16), u8)>;
 
 #[derive(Clone, Default)]
 pub struct Log(
     pub Rc<RefCell<Vec<(Time, Out)>>>,
     pub Rc<RefCell<Vec<(Time, u32)>>>,
-    pub Rc<RefCell<Told>>,
+    pub Rc<RefCell<Notifications>>,
     /// Packets that came out with ECE.
     pub Rc<RefCell<Vec<(u64, u32)>>>,
 );

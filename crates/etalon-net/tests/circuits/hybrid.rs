@@ -112,12 +112,12 @@ proptest! {
         let end = 3 * (day + night) * u64::from(racks);
         circuits.run(end + night);
         hybrid.advance(Time(end), &mut log.clone(), &mut log);
-        let sorted = |told: &Told, later: u64| {
+        let sorted = |told: &Notifications, later: u64| {
             let when = |&(time, pair, tdn): &(u64, _, u8)| match tdn {
                 0 => (time + later, pair, tdn),
                 _ => (time, pair, tdn),
             };
-            let mut told: Told = told.iter().map(when).collect();
+            let mut told: Notifications = told.iter().map(when).collect();
             told.retain(|one| one.0 <= end);
             told.sort_unstable();
             told

@@ -22,7 +22,7 @@ fn told(uplinks: Vec<CircuitSwitch>, routing: Routing, tdns: Tdns, before: u64) 
 }
 
 /// What is heard of these pairs until then.
-fn heard(config: &Ocs, pairs: &[(u16, u16)], until: u64) -> Told {
+fn heard(config: &Ocs, pairs: &[(u16, u16)], until: u64) -> Notifications {
     let mut bench = Bench::new(config, 4);
     bench.run(until);
     let mut all = bench.log.2.borrow().clone();
@@ -56,7 +56,7 @@ fn of_four_racks_and_direct_ways() {
 fn of_slices() {
     let config = told(four_racks(), Routing::Direct, Tdns::Slice, 300);
     let expected = [5200, 10_700, 16_200, 21_700, 27_200];
-    let expected: Told = expected
+    let expected: Notifications = expected
         .into_iter()
         .zip([1, 2, 3, 0, 1])
         .map(|(time, tdn)| (time, (2, 1), tdn))

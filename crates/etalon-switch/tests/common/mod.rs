@@ -20,7 +20,7 @@ pub enum Out {
         ece: bool,
     },
     Discard(u32, Pair, DropReason),
-    Told(Pair, Plane),
+    Notified(Pair, Plane),
     Dequeued(u32),
     Event(Event),
 }
@@ -59,7 +59,7 @@ impl Sink<u32> for Log {
     }
 
     fn tdn_changed(&mut self, now: Time, pair: Pair, tdn: Plane) {
-        self.add(now, Out::Told(pair, tdn));
+        self.add(now, Out::Notified(pair, tdn));
     }
 }
 
@@ -149,7 +149,7 @@ impl Bench {
     /// The TDNs that hosts were told for `pair`.
     pub fn told(&self, pair: Pair) -> Vec<(u64, Plane)> {
         self.pick(|out| match out {
-            Out::Told(p, tdn) if p == pair => Some(tdn),
+            Out::Notified(p, tdn) if p == pair => Some(tdn),
             _ => None,
         })
     }
