@@ -4,6 +4,7 @@
 use etalon_units::{Span, Time};
 
 use crate::declare::events;
+use crate::record::RECORD_BYTES;
 use crate::{
     Counter, DropReason, HostId, PacketHeader, Pair, Plane, QueueId, Record, RecordError,
     RecoveryState,
@@ -191,5 +192,25 @@ events! {
             /// The run cannot go on; a sentence in UTF-8 that says why follows.
             Failure = 28 "failure", { len: u16 = data };
         }
+    }
+}
+
+impl Record {
+    /// Bytes of data that follow, padding not counted.
+    #[must_use]
+    #[inline]
+    pub fn data_len(&self) -> usize {
+        if self.kind < 64 && Event::WITH_DATA >> self.kind & 1 != 0 {
+            self.b.into()
+        } else {
+            0
+        }
+    }
+
+    /// Bytes that follow, padding included: whole records.
+    #[must_use]
+    #[inline]
+    pub fn padded_len(&self) -> usize {
+        self.data_len().next_multiple_of(RECORD_BYTES)
     }
 }

@@ -6,8 +6,6 @@
 
 use etalon_units::Time;
 
-use crate::Event;
-
 /// Length of a record in bytes.
 pub const RECORD_BYTES: usize = 32;
 
@@ -79,24 +77,6 @@ impl Record {
             e: u64_at(24),
         }
     }
-
-    /// Bytes of data that follow, padding not counted.
-    #[must_use]
-    #[inline]
-    pub fn data_len(&self) -> usize {
-        if self.kind < 64 && Event::WITH_DATA >> self.kind & 1 != 0 {
-            self.b.into()
-        } else {
-            0
-        }
-    }
-
-    /// Bytes that follow, padding included: whole records.
-    #[must_use]
-    #[inline]
-    pub fn padded_len(&self) -> usize {
-        self.data_len().next_multiple_of(RECORD_BYTES)
-    }
 }
 
 /// A record that no build writes.
@@ -114,7 +94,7 @@ impl core::error::Error for RecordError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Counter, DropReason, HostId, PacketHeader, Plane, RecoveryState};
+    use crate::{Counter, DropReason, Event, HostId, PacketHeader, Plane, RecoveryState};
     use proptest::prelude::*;
 
     proptest! {

@@ -10,9 +10,9 @@ use etalon_scenario::{
     Circuits, Collective, CollectiveKind, CrossConnect, Job, Pair, Plane, StepCircuits, Work, deal,
 };
 
-use crate::algorithm;
 use crate::asking::Reach;
 use crate::program::{Program, pairs};
+use crate::registry;
 use crate::routes::Routes;
 
 /// Steps of an iteration of a list of work among so many ranks; those of algorithms that do not fit are none.
@@ -20,7 +20,7 @@ use crate::routes::Routes;
 pub fn count_steps(work: &[Work], ranks: u32) -> u64 {
     let steps = |work: &Work| match work {
         Work::Collective(collective) => {
-            algorithm::find(collective, ranks).map_or(0, |found| u64::from(found.steps()))
+            registry::find(collective, ranks).map_or(0, |found| u64::from(found.steps()))
         }
         _ => 1,
     };
@@ -34,7 +34,7 @@ pub fn count_steps(work: &[Work], ranks: u32) -> u64 {
 pub fn connections(work: &[Work], ranks: u32) -> Result<u64, (usize, String)> {
     for (number, one) in work.iter().enumerate() {
         if let Work::Collective(collective) = one {
-            algorithm::find(collective, ranks).map_err(|why| (number, why.0))?;
+            registry::find(collective, ranks).map_err(|why| (number, why.0))?;
         }
     }
     Ok(pairs(work, ranks))

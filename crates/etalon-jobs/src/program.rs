@@ -9,7 +9,8 @@ use etalon_units::Span;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-use crate::algorithm::{self, Algorithm};
+use crate::algorithm::{Algorithm, Unfit};
+use crate::registry;
 use crate::sizes::Sizes;
 use crate::turn::Turn;
 
@@ -218,9 +219,9 @@ type Messages = Vec<(u32, u32, u64)>;
 /// The messages of each step of a collective: from which rank to which, and how many bytes.
 ///
 /// # Errors
-/// [`Unfit`](algorithm::Unfit) if the algorithm does not exist or does not fit.
-pub fn steps(collective: &Collective, ranks: u32) -> Result<Vec<Messages>, algorithm::Unfit> {
-    let algorithm = algorithm::find(collective, ranks)?;
+/// [`Unfit`] if the algorithm does not exist or does not fit.
+pub fn steps(collective: &Collective, ranks: u32) -> Result<Vec<Messages>, Unfit> {
+    let algorithm = registry::find(collective, ranks)?;
     let sizes = Sizes::of(collective, ranks, algorithm.pieces());
     let step = |step| {
         let mut messages = Vec::new();
@@ -256,7 +257,7 @@ pub fn pairs(work: &[Work], ranks: u32) -> u64 {
 }
 
 impl What {
-    fn of(work: &Work, ranks: u32) -> Result<What, algorithm::Unfit> {
+    fn of(work: &Work, ranks: u32) -> Result<What, Unfit> {
         Ok(match work {
             Work::Compute(compute) => What::Compute(compute.clone()),
             Work::Send(send) => {
@@ -264,7 +265,7 @@ impl What {
                 What::Exchange(Box::new(Single(*send)), Sizes::Even { bytes, pieces })
             }
             Work::Collective(collective) => {
-                let algorithm = algorithm::find(collective, ranks)?;
+                let algorithm = registry::find(collective, ranks)?;
                 let sizes = Sizes::of(collective, ranks, algorithm.pieces());
                 What::Exchange(algorithm, sizes)
             }

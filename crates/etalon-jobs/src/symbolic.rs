@@ -9,7 +9,8 @@ use std::vec::Vec;
 
 use etalon_scenario::{Collective, CollectiveKind};
 
-use crate::algorithm::{ALGORITHMS, Algorithm, Entry};
+use crate::algorithm::Algorithm;
+use crate::registry::{ALGORITHMS, Entry};
 use crate::sizes::Sizes;
 use crate::turn::{Message, Turn};
 

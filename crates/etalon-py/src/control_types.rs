@@ -4,7 +4,7 @@
 use etalon_tcp::cc;
 use pyo3::prelude::*;
 
-use crate::value_error;
+use crate::convert::value_error;
 
 /// The window of a path, in segments. It may be a fraction, but only whole segments are sent.
 #[pyclass(module = "etalon._core")]

@@ -8,7 +8,7 @@ use etalon_jobs::{Program, Reach, Ways};
 use etalon_scenario::{CrossConnect, Job, Pair, Plane, Work, deal};
 use pyo3::prelude::*;
 
-use crate::value_error;
+use crate::convert::value_error;
 
 /// A step: its number, and who sends how many bytes to whom.
 type Exchange = (u32, Vec<(u16, u16, u64)>);

@@ -15,8 +15,8 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
+use crate::convert::{Control, control_of, results, table, value_error};
 use crate::plugins::plugins_of;
-use crate::{Control, control_of, results, table, value_error};
 
 create_exception!(
     etalon._core,

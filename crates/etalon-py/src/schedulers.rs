@@ -16,7 +16,7 @@ use pyo3::types::{PyDict, PyList};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-use crate::value_error;
+use crate::convert::value_error;
 
 /// Name and description of each scheduler that computes weeks.
 #[pyfunction]

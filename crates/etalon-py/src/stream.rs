@@ -9,8 +9,8 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::convert::{Control, control_of, results, table, value_error};
 use crate::plugins::plugins_of;
-use crate::{Control, control_of, results, table, value_error};
 
 /// Columns of flows that come: start, sender, receiver, bytes, end and kind.
 type Columns<'py> = (

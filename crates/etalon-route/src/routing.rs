@@ -19,10 +19,7 @@ pub use ucmp::ucmp_label;
 
 use crate::RouteError;
 use crate::graph::Graph;
-use crate::ways::Router;
-
-/// Bytes of a table at most.
-const MOST_BYTES: usize = 1 << 30;
+use crate::router::Router;
 
 /// The tables of a routing.
 pub(crate) fn router(
@@ -41,23 +38,4 @@ pub(crate) fn router(
         Routing::Packet => Box::new(packet::PacketNetwork::new(graph)),
         Routing::Table(entries) => Box::new(table::Table::new(graph, entries)?),
     })
-}
-
-/// That a table of so many entries of so many bytes fits.
-fn fits(entries: usize, each: usize) -> Result<(), RouteError> {
-    match entries.checked_mul(each) {
-        Some(bytes) if bytes <= MOST_BYTES => Ok(()),
-        bytes => Err(RouteError::TooLarge {
-            bytes: bytes.unwrap_or(usize::MAX),
-            most: MOST_BYTES,
-        }),
-    }
-}
-
-/// The first pair of racks that never has a circuit, as (slice, here, destination).
-fn unmet(graph: &Graph, met: &[bool]) -> Option<(usize, usize, usize)> {
-    (0..graph.racks * graph.racks)
-        .map(|pair| (pair / graph.racks, pair % graph.racks))
-        .find(|&(here, to)| here != to && !met[here * graph.racks + to])
-        .map(|(here, to)| (0, here, to))
 }

@@ -6,8 +6,35 @@ use etalon_tcp::{Connection, cc};
 use etalon_units::Time;
 
 use crate::packet::Envelope;
-use crate::subflows::ALONE;
-use crate::tdns::Follows;
+
+/// No group: the endpoint is none of MPTCP's.
+pub(crate) const ALONE: u32 = u32::MAX;
+
+/// How an endpoint comes to know which TDN leads to its peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Follows {
+    /// It need not know.
+    #[default]
+    Nothing,
+    /// Its host tells it (push).
+    IsTold,
+    /// Its host tells its congestion control, and TCP goes on as before.
+    InControl,
+    /// It is a subflow: MPTCP's scheduler looks.
+    AsSubflow,
+    // Those that look stand last, so that one comparison tells them from the others.
+    /// It looks when it sends or receives (pull).
+    Looks,
+    /// As above, but only once: it is told what changes later.
+    LooksOnce,
+}
+
+impl Follows {
+    #[inline]
+    pub(crate) fn looks(self) -> bool {
+        self as u8 >= Follows::Looks as u8
+    }
+}
 
 /// One end of a flow. Endpoint 2n is the client of flow n, which opens it; endpoint 2n + 1 its server.
 #[derive(Debug)]

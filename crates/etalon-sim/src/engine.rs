@@ -9,11 +9,11 @@ use etalon_schedule::{Awaited, Change, ComputedWeek};
 use etalon_switch::Event;
 use etalon_units::Time;
 
+use crate::coming::Streamed;
 use crate::packet::PacketId;
 use crate::plugins::Plugins;
 use crate::spray::Sprays;
 use crate::stack;
-use crate::stream::Streamed;
 use crate::tap::{Extras, Plain, Tap};
 use crate::telemetry;
 use crate::world::World;

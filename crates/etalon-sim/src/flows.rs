@@ -21,13 +21,13 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
 use crate::carrier::Carrier;
+use crate::coming::StreamedFlow;
 use crate::endpoint::Endpoint;
+use crate::endpoint::Follows;
+use crate::groups::Group;
 use crate::packet::{Envelope, Route, Size};
 use crate::plugins::MakeControl;
 use crate::stack::{self, Controls};
-use crate::stream::StreamedFlow;
-use crate::subflows::Group;
-use crate::tdns::Follows;
 use crate::telemetry;
 
 /// Random streams beyond those of the hosts (which are numbered from 0).

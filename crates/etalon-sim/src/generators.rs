@@ -10,8 +10,9 @@ use etalon_units::Time;
 
 use crate::packet::PacketId;
 use crate::queue::Wake;
+use crate::stack::downgrade_of;
 use crate::tap::Tap;
-use crate::world::{World, downgrade_of};
+use crate::world::World;
 
 /// The generators of a run.
 pub(crate) struct Generated {

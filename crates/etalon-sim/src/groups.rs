@@ -3,10 +3,81 @@
 
 use std::ops::{Index, IndexMut};
 
-use etalon_scenario::Scenario;
+use etalon_measure::FlowFacts;
+use etalon_scenario::{Acks, Estimator, Mptcp, Scenario, ScenarioError, Transport};
+use etalon_tcp::mptcp::{DataReceiver, DataSender};
 
-use crate::subflows::{ALONE, Group};
+use crate::endpoint::ALONE;
+use crate::flows::Flows;
 
+/// A flow that MPTCP carries.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) plan: Mptcp,
+    /// The flow of each subflow.
+    pub(crate) flows: Vec<u32>,
+    pub(crate) sender: DataSender,
+    pub(crate) receiver: DataReceiver,
+    /// Its bytes end.
+    pub(crate) ends: bool,
+    /// The TDN when it last sent.
+    pub(crate) tdn: usize,
+    /// By subflow: how far it is at the edge of the network, and how often its sender has waited in vain for ACKs.
+    pub(crate) reached: Vec<u64>,
+    pub(crate) waited: Vec<u64>,
+    /// By subflow: the largest window so far. What is left of mainline's turn, and whose it is.
+    pub(crate) largest: Vec<u32>,
+    pub(crate) turn: (u64, usize),
+}
+
+impl Group {
+    /// The subflows with these flows.
+    pub(crate) fn new(plan: Mptcp, flows: Vec<u32>) -> Group {
+        Group {
+            plan,
+            sender: DataSender::default(),
+            receiver: DataReceiver::default(),
+            ends: false,
+            tdn: 0,
+            reached: vec![0; flows.len()],
+            waited: vec![0; flows.len()],
+            largest: vec![0; flows.len()],
+            turn: (0, 0),
+            flows,
+        }
+    }
+
+    /// What is known of all subflows together; the window and the RTT are those of the first.
+    pub(crate) fn facts(&self, flows: &Flows<'_>) -> FlowFacts {
+        let mut facts = flows.facts(self.flows[0] as usize);
+        let all = &mut facts.counters;
+        for &flow in &self.flows[1..] {
+            let more = flows.counters(flow as usize);
+            all.retransmits += more.retransmits;
+            all.rtos += more.rtos;
+            all.tlps += more.tlps;
+            all.recoveries += more.recoveries;
+            all.undos += more.undos;
+        }
+        all.received = self.receiver.received();
+        facts
+    }
+
+    /// Whether subflows send ACKs only while their TDN is there.
+    pub(crate) fn pins_acks(&self) -> bool {
+        self.plan.acks == Acks::Pinned
+    }
+
+    /// A subflow's bytes up to `end` (modulo 2^32) have left the network. Returns how far all subflows are together.
+    pub(crate) fn reach(&mut self, subflow: usize, end: u32) -> u64 {
+        let reached = &mut self.reached[subflow];
+        let ahead = end.wrapping_sub(*reached as u32) as i32;
+        *reached += u64::from(ahead.max(0) as u32);
+        self.reached.iter().sum()
+    }
+}
+
+/// All of them.
 #[derive(Debug)]
 pub(crate) struct Groups {
     all: Vec<Group>,
@@ -76,4 +147,28 @@ impl IndexMut<usize> for Groups {
     fn index_mut(&mut self, group: usize) -> &mut Group {
         &mut self.all[group]
     }
+}
+
+/// Refuses what the simulator does not have beside MPTCP.
+pub(crate) fn check(plan: &Scenario) -> Result<(), ScenarioError> {
+    let is_mptcp = |transport: &Transport| matches!(transport, Transport::Mptcp(_));
+    let flow = plan.flows.iter().any(|flow| is_mptcp(&flow.transport));
+    let job = plan.dfsio.iter().any(|job| is_mptcp(&job.transport))
+        || plan.generators.iter().any(|one| is_mptcp(&one.transport));
+    let estimator = plan.control().map(|control| control.estimator);
+    let announces = estimator.is_some_and(|estimator| estimator != Estimator::Voq);
+    let applications = !plan.dfsio.is_empty() || !plan.jobs.is_empty();
+    if applications && !plan.generators.is_empty() {
+        return Err(ScenarioError(
+            "a workload in Python runs neither beside [[job]] nor [[dfsio]]: split the plan in two"
+                .to_owned(),
+        ));
+    }
+    if job || flow && (announces || plan.has_applications()) {
+        return Err(ScenarioError(
+            "the simulator has MPTCP neither beside jobs nor where hosts announce demand"
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }

@@ -10,6 +10,7 @@ extern crate self as etalon_sim; // so that plans of integration tests serve uni
 mod bulk;
 mod carried;
 mod carrier;
+mod coming;
 mod endpoint;
 mod engine;
 mod flows;
@@ -30,6 +31,7 @@ mod rotors;
 mod sockets;
 mod spray;
 mod stack;
+mod stacks;
 mod starts;
 mod stream;
 mod subflows;
@@ -41,9 +43,10 @@ mod trace;
 mod uncommon;
 mod world;
 
+pub use coming::{Coming, Failure, Stream};
 pub use engine::{run, run_with};
 pub use etalon_jobs::{Begun, Generators, Step};
 pub use etalon_measure::{Computed, Control, Results, TraceError, TraceRequest, results};
 pub use plugins::{MakeControl, Plugins};
-pub use stream::{Coming, Failure, Stream, StreamError, run_stream};
+pub use stream::{StreamError, run_stream};
 pub use trace::{trace, trace_with};

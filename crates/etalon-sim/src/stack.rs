@@ -7,9 +7,10 @@ use std::sync::Arc;
 use etalon_scenario::{Distance, Estimator, InFlight, RttSamples, Scenario, Transport, Update};
 use etalon_tcp::cc::{self, CongestionControl};
 use etalon_tcp::{Config, Ecn, Tdtcp};
+use etalon_units::Time;
 
+use crate::endpoint::Follows;
 use crate::plugins::{self, MakeControl};
-use crate::tdns::Follows;
 
 /// The parameter of congestion controls that is the rate of the sender's NIC in Gbit/s: where a plan does not set it, its hosts do.
 const HOST_RATE: &str = "host_rate";
@@ -64,6 +65,14 @@ pub(crate) fn tdtcp(plan: &Scenario, transport: &Transport) -> Option<Tdtcp> {
         all_rtts: tdtcp.rtt == RttSamples::All,
         pace_burst: tdtcp.pace_burst,
     })
+}
+
+/// When a flow's client stops to be one of TDTCP, if ever.
+pub(crate) fn downgrade_of(transport: &Transport) -> Option<Time> {
+    match transport {
+        Transport::Tdtcp(tdtcp) => tdtcp.downgrade_at,
+        _ => None,
+    }
 }
 
 /// How both ends of a flow come to know of networks.

@@ -7,8 +7,9 @@ use etalon_units::Time;
 
 use crate::packet::PacketId;
 use crate::queue::Wake;
+use crate::stack::downgrade_of;
 use crate::tap::Tap;
-use crate::world::{World, downgrade_of};
+use crate::world::World;
 
 /// The numbers of the plan's flows in the order in which they connect and start: twice where these are two instants.
 #[derive(Debug)]

@@ -6,59 +6,22 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 
-use etalon_measure::results::Table;
-use etalon_measure::{Control, Meter, Metrics, Results, Who};
+use etalon_measure::{Control, Results};
 use etalon_net::Edge;
-use etalon_scenario::{Flow, HostId, Hosts, Scenario, ScenarioError, Transport};
+use etalon_scenario::{Flow, Scenario, ScenarioError, Transport};
 use etalon_units::Time;
 
+use crate::coming::{Failure, Stream, Streamed};
 use crate::engine;
 use crate::packet::PacketId;
 use crate::plugins::Plugins;
 use crate::queue::Wake;
+use crate::stack::downgrade_of;
 use crate::tap::Tap;
-use crate::world::{World, downgrade_of};
+use crate::world::World;
 
 /// Rows that are handed over together.
 const ROWS: usize = 1 << 15;
-/// Flows of a run: an endpoint's number, two for each, has 32 bits.
-const MOST_FLOWS: u32 = 1 << 31;
-
-/// Why flows did not come, or their rows could not be taken.
-pub use etalon_jobs::Failure;
-
-/// Where flows come from, and who takes their rows when they are over.
-pub trait Stream {
-    /// Adds the flows that come next to `batch`, in the order in which they start; none if there are no more.
-    ///
-    /// # Errors
-    /// Whatever went wrong, which ends the run.
-    fn come(&mut self, batch: &mut Vec<Coming>) -> Result<(), Failure>;
-
-    /// Takes rows of flows that are over.
-    ///
-    /// # Errors
-    /// Whatever went wrong, which ends the run.
-    fn take(&mut self, rows: Table) -> Result<(), Failure>;
-}
-
-/// A flow that comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Coming {
-    /// When it connects and starts, not before the one before it.
-    pub start: Time,
-    /// The sender.
-    pub src: HostId,
-    /// The receiver.
-    pub dst: HostId,
-    /// Bytes to send; none for a bulk flow without end.
-    pub bytes: Option<u64>,
-    /// When it is killed, after its start, if ever.
-    pub stop: Option<Time>,
-    /// The number of the flow of the plan that says the rest.
-    pub kind: u32,
-}
-
 /// Why there are no results.
 #[derive(Debug)]
 pub enum StreamError {
@@ -148,110 +111,6 @@ fn check(plan: &Scenario) -> Result<(), &'static str> {
     ];
     let first = refused.into_iter().find(|(wrong, _)| *wrong);
     first.map_or(Ok(()), |(_, why)| Err(why))
-}
-
-/// What measures the flows of a plan, whether it lists them or they `come`.
-pub(crate) fn meter(plan: &Scenario, metrics: &Metrics, come: bool) -> Meter {
-    match come {
-        false => Meter::new(plan, metrics),
-        true => Meter::of_coming_flows(plan, metrics),
-    }
-}
-
-/// The flows of a run that come, and what is remembered of those that are gone.
-pub(crate) struct Streamed<'s> {
-    stream: &'s mut dyn Stream,
-    pub(crate) kinds: Vec<Flow>,
-    batch: Vec<Coming>,
-    /// How many of the batch have come.
-    given: usize,
-    /// How many flows have come.
-    came: u32,
-    last: Time,
-    /// Flows whose sender gave up before they were to be killed: a run that ends when all are over waits for that.
-    gave_up: BTreeSet<u32>,
-    failure: Option<Failure>,
-}
-
-/// A flow that has come, while it is open or about to be.
-#[derive(Debug)]
-pub(crate) struct StreamedFlow {
-    pub(crate) number: u32,
-    pub(crate) kind: u32,
-    pub(crate) flow: Flow,
-}
-
-impl StreamedFlow {
-    fn who(&self) -> Who<'_> {
-        Who {
-            number: self.number,
-            kind: self.kind,
-            flow: &self.flow,
-        }
-    }
-}
-
-impl Streamed<'_> {
-    /// The next flow, which comes now; none if there are no more, or if they failed to come.
-    fn next(&mut self, hosts: &Hosts) -> Option<StreamedFlow> {
-        if self.failure.is_some() {
-            return None;
-        }
-        if self.given == self.batch.len() {
-            self.given = 0;
-            self.batch.clear();
-            if let Err(failure) = self.stream.come(&mut self.batch) {
-                self.failure = Some(failure);
-                return None;
-            }
-        }
-        let coming = *self.batch.get(self.given)?;
-        if let Err(why) = self.check(&coming, hosts) {
-            self.failure = Some(format!("flow {}: {why}", self.came).into());
-            return None;
-        }
-        let flow = Flow {
-            src_rack: coming.src.rack(),
-            src_host: coming.src.number(),
-            dst_rack: coming.dst.rack(),
-            dst_host: coming.dst.number(),
-            start: coming.start,
-            stop: coming.stop,
-            bytes: coming.bytes,
-            ..self.kinds[coming.kind as usize].clone()
-        };
-        let number = self.came;
-        (self.given, self.came, self.last) = (self.given + 1, self.came + 1, coming.start);
-        Some(StreamedFlow {
-            number,
-            kind: coming.kind,
-            flow,
-        })
-    }
-
-    fn check(&self, coming: &Coming, hosts: &Hosts) -> Result<(), &'static str> {
-        let Coming { src, dst, .. } = *coming;
-        let wrong = [
-            (self.came == MOST_FLOWS, "there are too many flows"),
-            (!hosts.has(src) || !hosts.has(dst), "there is no such host"),
-            (src == dst, "its host would send to itself"),
-            (coming.bytes == Some(0), "it has nothing to send"),
-            (
-                coming.start < self.last,
-                "it starts before the flow before it",
-            ),
-            (
-                coming.stop.is_some_and(|stop| stop <= coming.start),
-                "it is killed before it starts",
-            ),
-            (
-                coming.kind as usize >= self.kinds.len(),
-                "there is no such kind of flow",
-            ),
-        ];
-        let first = wrong.into_iter().find(|(wrong, _)| *wrong);
-        first.map_or(Ok(()), |(_, why)| Err(why))
-    }
 }
 
 impl<T: Tap> World<'_, '_, T> {

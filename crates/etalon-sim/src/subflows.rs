@@ -4,116 +4,22 @@
 //! Subflow 0 is the flow itself; the others are flows of their own behind those of the plan, which no result shows. They connect once
 //! it is open.
 
-use etalon_measure::{FlowFacts, Sender};
+use etalon_measure::Sender;
 use etalon_net::Edge;
-use etalon_scenario::{Acks, Estimator, Mptcp, Scenario, ScenarioError, Scheduler, Transport};
+use etalon_scenario::Scheduler;
 use etalon_switch::Plane;
-use etalon_tcp::mptcp::{BUFFER, DataReceiver, DataSender, send_buffer};
+use etalon_tcp::mptcp::{BUFFER, send_buffer};
 use etalon_tcp::{Connection, cc};
 use etalon_units::Time;
 
-use crate::flows::Flows;
+use crate::endpoint::{ALONE, Follows};
+use crate::groups::Group;
 use crate::packet::PacketId;
 use crate::tap::Tap;
-use crate::tdns::Follows;
 use crate::world::World;
 
 /// What mainline's scheduler gives a subflow before it looks at the others: two buffers.
 const TURN: u64 = 2 * BUFFER;
-
-/// No group: the endpoint is none of MPTCP's.
-pub(crate) const ALONE: u32 = u32::MAX;
-
-/// A flow that MPTCP carries.
-#[derive(Debug)]
-pub(crate) struct Group {
-    plan: Mptcp,
-    /// The flow of each subflow.
-    pub(crate) flows: Vec<u32>,
-    sender: DataSender,
-    pub(crate) receiver: DataReceiver,
-    /// Its bytes end.
-    ends: bool,
-    /// The TDN when it last sent.
-    tdn: usize,
-    /// By subflow: how far it is at the edge of the network, and how often its sender has waited in vain for ACKs.
-    reached: Vec<u64>,
-    waited: Vec<u64>,
-    /// By subflow: the largest window so far. What is left of mainline's turn, and whose it is.
-    largest: Vec<u32>,
-    turn: (u64, usize),
-}
-
-impl Group {
-    /// The subflows with these flows.
-    pub(crate) fn new(plan: Mptcp, flows: Vec<u32>) -> Group {
-        Group {
-            plan,
-            sender: DataSender::default(),
-            receiver: DataReceiver::default(),
-            ends: false,
-            tdn: 0,
-            reached: vec![0; flows.len()],
-            waited: vec![0; flows.len()],
-            largest: vec![0; flows.len()],
-            turn: (0, 0),
-            flows,
-        }
-    }
-
-    /// What is known of all subflows together; the window and the RTT are those of the first.
-    pub(crate) fn facts(&self, flows: &Flows<'_>) -> FlowFacts {
-        let mut facts = flows.facts(self.flows[0] as usize);
-        let all = &mut facts.counters;
-        for &flow in &self.flows[1..] {
-            let more = flows.counters(flow as usize);
-            all.retransmits += more.retransmits;
-            all.rtos += more.rtos;
-            all.tlps += more.tlps;
-            all.recoveries += more.recoveries;
-            all.undos += more.undos;
-        }
-        all.received = self.receiver.received();
-        facts
-    }
-
-    /// Whether subflows send ACKs only while their TDN is there.
-    pub(crate) fn pins_acks(&self) -> bool {
-        self.plan.acks == Acks::Pinned
-    }
-
-    /// A subflow's bytes up to `end` (modulo 2^32) have left the network. Returns how far all subflows are together.
-    fn reach(&mut self, subflow: usize, end: u32) -> u64 {
-        let reached = &mut self.reached[subflow];
-        let ahead = end.wrapping_sub(*reached as u32) as i32;
-        *reached += u64::from(ahead.max(0) as u32);
-        self.reached.iter().sum()
-    }
-}
-
-/// Refuses what the simulator does not have beside MPTCP.
-pub(crate) fn check(plan: &Scenario) -> Result<(), ScenarioError> {
-    let is_mptcp = |transport: &Transport| matches!(transport, Transport::Mptcp(_));
-    let flow = plan.flows.iter().any(|flow| is_mptcp(&flow.transport));
-    let job = plan.dfsio.iter().any(|job| is_mptcp(&job.transport))
-        || plan.generators.iter().any(|one| is_mptcp(&one.transport));
-    let estimator = plan.control().map(|control| control.estimator);
-    let announces = estimator.is_some_and(|estimator| estimator != Estimator::Voq);
-    let applications = !plan.dfsio.is_empty() || !plan.jobs.is_empty();
-    if applications && !plan.generators.is_empty() {
-        return Err(ScenarioError(
-            "a workload in Python runs neither beside [[job]] nor [[dfsio]]: split the plan in two"
-                .to_owned(),
-        ));
-    }
-    if job || flow && (announces || plan.has_applications()) {
-        return Err(ScenarioError(
-            "the simulator has MPTCP neither beside jobs nor where hosts announce demand"
-                .to_owned(),
-        ));
-    }
-    Ok(())
-}
 
 /// How many segments a connection has that are in flight or wait.
 fn queued(connection: &Connection<cc::Any>) -> u64 {

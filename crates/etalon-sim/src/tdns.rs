@@ -7,33 +7,7 @@ use etalon_switch::Plane;
 use etalon_tcp::PathId;
 use etalon_units::Span;
 
-use crate::endpoint::Endpoint;
-
-/// How an endpoint comes to know which TDN leads to its peer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Follows {
-    /// It need not know.
-    #[default]
-    Nothing,
-    /// Its host tells it (push).
-    IsTold,
-    /// Its host tells its congestion control, and TCP goes on as before.
-    InControl,
-    /// It is a subflow: MPTCP's scheduler looks.
-    AsSubflow,
-    // Those that look stand last, so that one comparison tells them from the others.
-    /// It looks when it sends or receives (pull).
-    Looks,
-    /// As above, but only once: it is told what changes later.
-    LooksOnce,
-}
-
-impl Follows {
-    #[inline]
-    pub(crate) fn looks(self) -> bool {
-        self as u8 >= Follows::Looks as u8
-    }
-}
+use crate::endpoint::{Endpoint, Follows};
 
 /// The TDN by host and destination rack, as hosts were told last. Before that it is 0, the packet network.
 #[derive(Debug, Default)]

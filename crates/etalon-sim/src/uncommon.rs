@@ -4,9 +4,9 @@
 use etalon_net::Edge;
 use etalon_units::Time;
 
+use crate::endpoint::Follows;
 use crate::packet::PacketId;
 use crate::tap::Tap;
-use crate::tdns::Follows;
 use crate::world::World;
 
 impl<T: Tap> World<'_, '_, T> {

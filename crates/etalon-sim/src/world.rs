@@ -3,15 +3,16 @@
 
 use etalon_measure::{Meter, Metrics};
 use etalon_net::{Arrival, Delivery, Edge, Environment, Part, Transmission};
-use etalon_scenario::{Scenario, ScenarioError, Transport};
-use etalon_schedule::Answer;
+use etalon_scenario::{Scenario, ScenarioError};
 use etalon_switch::{DropReason, Pair, Plane};
 use etalon_tcp::{Flags, PathId};
 use etalon_units::Time;
 
+use crate::coming::Streamed;
+use crate::endpoint::{ALONE, Follows};
 use crate::flows::Flows;
 use crate::generators::Generated;
-use crate::groups::Groups;
+use crate::groups::{self, Groups};
 use crate::hosts::Hosts;
 use crate::jobs::Jobs;
 use crate::nic::send;
@@ -19,14 +20,11 @@ use crate::packet::{Envelope, PacketId, PacketPool};
 use crate::parcels::is_parcel;
 use crate::plugins::Plugins;
 use crate::queue::{Wake, WakeQueue};
-use crate::sockets::Stacks;
 use crate::spray::Sprays;
 use crate::stack;
 use crate::starts::Starts;
-use crate::stream::{Streamed, meter};
-use crate::subflows::{self, ALONE};
 use crate::tap::Tap;
-use crate::tdns::{Follows, Tdns};
+use crate::tdns::Tdns;
 use crate::telemetry::{self, Telemetry};
 
 /// Flows, applications and packets: what is on hosts.
@@ -70,13 +68,16 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         tap: T,
         edge: &mut Edge<PacketId>,
     ) -> Result<World<'a, 's, T>, ScenarioError> {
-        subflows::check(plan)?;
+        groups::check(plan)?;
         let kinds = streamed.as_ref().map(|streamed| &streamed.kinds[..]);
         let kinds = kinds.unwrap_or(&plan.flows);
         let hosts = Hosts::of(plan, kinds, edge)?;
         let wants_telemetry = T::EXTRAS && telemetry::is_wanted(plan, kinds);
         let users = plugins.controls.as_ref();
-        let meter = meter(plan, metrics, streamed.is_some());
+        let meter = match &streamed {
+            None => Meter::new(plan, metrics),
+            Some(_) => Meter::of_coming_flows(plan, metrics),
+        };
         let mut flows = match &streamed {
             None => Flows::new(plan, users)?,
             Some(streamed) => Flows::coming(plan, &streamed.kinds, users)?,
@@ -299,27 +300,6 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             if group != ALONE {
                 self.abort_others(now, group, edge);
             }
-        }
-    }
-
-    /// Lets applications work, which call back.
-    pub(crate) fn with_jobs(
-        &mut self,
-        now: Time,
-        edge: &mut Edge<PacketId>,
-        work: impl FnOnce(&mut Jobs, &mut Stacks<'_, 'a, 's, T>),
-    ) {
-        if let Some(mut jobs) = self.jobs.take() {
-            work(&mut jobs, &mut Stacks { world: self, edge });
-            self.jobs = Some(jobs);
-            self.end_if_done(now, edge);
-        }
-    }
-
-    /// Jobs hear what the controller of circuits has done.
-    pub(crate) fn answered(&mut self, now: Time, answers: Vec<Answer>, edge: &mut Edge<PacketId>) {
-        for answer in answers {
-            self.with_jobs(now, edge, |jobs, hosts| jobs.answered(now, answer, hosts));
         }
     }
 
@@ -559,12 +539,4 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
     }
 
     fn nic_free(&mut self, _host: u32, _handle: PacketId) {}
-}
-
-/// When a flow's client stops to be one of TDTCP, if ever.
-pub(crate) fn downgrade_of(transport: &Transport) -> Option<Time> {
-    match transport {
-        Transport::Tdtcp(tdtcp) => tdtcp.downgrade_at,
-        _ => None,
-    }
 }

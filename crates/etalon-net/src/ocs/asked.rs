@@ -2,7 +2,6 @@
 //! Circuits that are asked for: uplinks that lead elsewhere from now on. What waits for a circuit that is there no more looks for
 //! another way.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use etalon_queues::PacketId;
@@ -13,29 +12,13 @@ use etalon_switch::{DropReason, Event, Probe, Sink};
 use etalon_units::{Span, Time};
 
 use super::Circuits;
-use super::changes::Change;
+use super::changes::{Change, Rewiring, Rewirings};
 use super::inside::Circuit;
 use super::tor::{Place, dequeued};
-
-/// What is to come, by time.
-#[derive(Debug, Default)]
-pub(super) struct Rewirings(BTreeMap<Time, Rewiring>);
-
-/// At one instant, circuits that go down, then those that come up.
-#[derive(Debug, Default)]
-struct Rewiring {
-    down: Vec<CrossConnect>,
-    up: Vec<CrossConnect>,
-}
 
 /// The uplink of a circuit that is asked for.
 fn uplink_of(connect: CrossConnect) -> u8 {
     connect.plane.0 - Plane::CIRCUIT.0
-}
-
-/// The plane of an uplink's circuits.
-pub(super) fn plane_of(uplink: u8) -> Plane {
-    Plane(Plane::CIRCUIT.0 + uplink)
 }
 
 impl<H: Copy> CrossConnected for Circuits<H> {

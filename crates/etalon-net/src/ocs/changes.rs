@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the clock brings: slices, days of circuit switches, failures.
 
-use alloc::collections::BinaryHeap;
+use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use etalon_route::{Rest, Ways};
-use etalon_scenario::{Part, Slice, Slices};
+use etalon_scenario::{CrossConnect, Part, Plane, Slice, Slices};
 use etalon_switch::{DropReason, Event, Pair, Probe, Sink};
 use etalon_units::{Time, Transmitter};
 
 use super::Circuits;
-use super::asked::{Rewirings, plane_of};
 use super::inside::{Circuit, NOBODY};
 
 /// A circuit switch's day for one node, or for all.
@@ -55,6 +54,17 @@ pub(super) enum Change {
     Serve(u32),
 }
 
+/// Circuits that were asked for and are to change, by time.
+#[derive(Debug, Default)]
+pub(super) struct Rewirings(pub(super) BTreeMap<Time, Rewiring>);
+
+/// At one instant, circuits that go down, then those that come up.
+#[derive(Debug, Default)]
+pub(super) struct Rewiring {
+    pub(super) down: Vec<CrossConnect>,
+    pub(super) up: Vec<CrossConnect>,
+}
+
 /// All changes that are to come.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
@@ -89,6 +99,11 @@ impl Changes {
         self.look();
         first
     }
+}
+
+/// The plane of an uplink's circuits.
+pub(super) fn plane_of(uplink: u8) -> Plane {
+    Plane(Plane::CIRCUIT.0 + uplink)
 }
 
 /// The next day of a circuit switch from a slice on: its first slice, its end, and the slice after it.

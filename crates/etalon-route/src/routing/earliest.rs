@@ -6,7 +6,7 @@ use etalon_scenario::Earliest as Settings;
 use super::expanded::Expanded;
 use crate::RouteError;
 use crate::graph::Graph;
-use crate::ways::{At, Next, Router};
+use crate::router::{At, Next, Router};
 
 /// Hops of a way at most.
 const MOST_HOPS: usize = 8;

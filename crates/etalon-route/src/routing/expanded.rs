@@ -3,10 +3,10 @@
 
 use alloc::vec::Vec;
 
-use super::fits;
 use crate::RouteError;
 use crate::graph::Graph;
-use crate::{NONE, ways::Next};
+use crate::router::fits;
+use crate::{NONE, router::Next};
 
 /// Ways of the same length that are kept of each.
 pub(super) const TIES: usize = 4;

@@ -2,7 +2,7 @@
 //! The packet network beside the circuits.
 
 use crate::graph::Graph;
-use crate::ways::{At, Next, Router};
+use crate::router::{At, Next, Router};
 
 #[derive(Debug)]
 pub(super) struct PacketNetwork {

@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 
 use etalon_scenario::Paths;
 
-use super::{MOST_BYTES, fits};
 use crate::RouteError;
 use crate::graph::Graph;
-use crate::ways::{At, Next, Rest, Router};
+use crate::router::{At, Next, Rest, Router};
+use crate::router::{MOST_BYTES, fits};
 
 /// What ends a path that is shorter than others of its pair.
 const END: u8 = Rest::END;

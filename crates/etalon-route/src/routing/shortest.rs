@@ -5,9 +5,9 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::fits;
 use crate::graph::Graph;
-use crate::ways::{At, Next, Router};
+use crate::router::fits;
+use crate::router::{At, Next, Router};
 use crate::{NONE, RouteError};
 
 #[derive(Debug)]

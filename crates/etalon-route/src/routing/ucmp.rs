@@ -7,7 +7,7 @@ use etalon_scenario::Ucmp as Settings;
 use super::expanded::Expanded;
 use crate::RouteError;
 use crate::graph::Graph;
-use crate::ways::{At, Next, Router};
+use crate::router::{At, Next, Router};
 
 /// Bits of a label that say how much its flow has sent: the highest.
 const BUCKET_BITS: u32 = 3;

@@ -3,9 +3,9 @@
 
 use alloc::vec::Vec;
 
-use super::unmet;
 use crate::graph::Graph;
-use crate::ways::{At, Next, Router};
+use crate::router::unmet;
+use crate::router::{At, Next, Router};
 
 #[derive(Debug)]
 pub(super) struct Vlb {

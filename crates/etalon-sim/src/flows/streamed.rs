@@ -5,7 +5,7 @@ use etalon_measure::FlowFacts;
 use etalon_scenario::{SERVER_PORT, client_port};
 
 use super::{Flows, NOWHERE};
-use crate::stream::StreamedFlow;
+use crate::coming::StreamedFlow;
 
 impl Flows<'_> {
     /// A flow has come, which will start next.
