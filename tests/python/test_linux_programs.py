@@ -19,6 +19,7 @@ from etalon.results import Run
 
 RING = Path(__file__).with_name("polling.py")
 COUNTER = Path(__file__).with_name("counter.c")
+PAGES = Path(__file__).with_name("pages.c")
 TABLES: dict[str, Any] = {
     "name": "programs",
     "duration": "60ms",
@@ -329,6 +330,21 @@ def test_what_a_fault_maps_beside_its_page_is_what_was_there() -> None:
     )
     inside = et.run(plan(python(MEMORY)), engine="linux").outputs
     assert inside["programs/it.out"].decode() == outside.stdout, inside["programs/it.err"]
+
+
+@pytest.mark.parametrize("calls", ["notified", "ptrace"])
+def test_pages_are_there_and_protected_as_on_the_host(
+    calls: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Who writes to what may only be read gets SIGSEGV, and does not fault for ever."""
+    need_program("cc")
+    program = [str(tmp_path / "pages"), "500"]
+    subprocess.run(["cc", "-O1", "-o", program[0], PAGES], check=True)
+    outside = subprocess.run(program, capture_output=True, check=True, text=True)
+    monkeypatch.setenv("ETALON_CALLS", calls)
+    both = plan({"host": "r0h0", "command": program, "name": "it"})
+    inside = et.run(both, engine="linux").outputs["programs/it.out"]
+    assert inside.decode() == outside.stdout
 
 
 @pytest.mark.slow
