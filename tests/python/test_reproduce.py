@@ -520,6 +520,7 @@ def test_linux_has_the_controls_that_the_simulator_lacks(etalon: Command, paper:
     assert on_linux.plans[0].bulk[0].cc == "vegas"
 
 
+@pytest.mark.slow  # runs of a paper, in processes of their own
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_reproduction_at_once(tmp_path: Path, number: signal.Signals) -> None:
     """In the middle of its runs: whole points are kept, no half ones, and no process goes on."""
