@@ -41,8 +41,9 @@ impl Digest {
     }
 }
 
-/// The queue that a packet joins, leaves or finds full, as a number; 0 for the pair's own VOQ. The plane follows from it, or from the
-/// schedule, and the queue that it departs from is the last one that it left.
+/// The queue that a packet joins, leaves or finds full, as a number; 0 for the pair's own VOQ. The plane follows from it, or from
+/// the week that the network adopts, which is mixed as a whole; and the queue that it departs from is the last one that it left. In networks of
+/// circuits a packet that waits for any circuit to its rack leaves its rack pair's queue by an uplink that nothing mixed tells.
 #[inline(always)] // a constant where the event is known
 fn way(racks: u64, event: &Event) -> u64 {
     match *event {
@@ -66,6 +67,7 @@ fn word(high: u16, low: u16) -> u64 {
 mod tests {
     use super::*;
     use crate::{Pair, Plane, QueueId};
+    use etalon_units::Span;
 
     #[test]
     fn an_event_mixes_when_what_where_and_how_much() {
@@ -107,6 +109,37 @@ mod tests {
         let ways = [at(0, 0), at(3, 5), at(3, 6), at(4, 5), at(5, 4)];
         for (index, way) in ways.iter().enumerate() {
             assert!(!ways[..index].contains(way), "way {index}");
+        }
+    }
+
+    /// An event of a network on this plane, and whether its own mix tells the plane.
+    type OnPlane = (fn(Plane) -> Event, bool);
+
+    /// What mixes no plane follows from the week or from the queue (`tests/digest.rs` of etalon-sim); what mixes it follows from neither.
+    #[rustfmt::skip]
+    fn with_planes() -> [OnPlane; 7] {
+        const PAIR: Pair = Pair { src: 3, dst: 5 };
+        const QUEUE: QueueId = QueueId { at: 3, number: 7 };
+        [
+            (|plane| Event::Dequeue { pair: PAIR, queue: QUEUE, len: 1, bytes: 9014, plane }, false),
+            (|plane| Event::Departed { pair: PAIR, queue: QUEUE, bytes: 9014, latency: Span(5), plane }, false),
+            (|plane| Event::Circuit { pair: PAIR, plane, up: true }, false),
+            (|plane| Event::Gate { pair: PAIR, plane, open: true }, false),
+            (|plane| Event::Passed { pair: PAIR, bytes: 9014, plane }, false),
+            (|plane| Event::Notified { pair: PAIR, host: 2, plane }, true),
+            (|plane| Event::Joined { pair: PAIR, plane, up: true }, true),
+        ]
+    }
+
+    #[test]
+    fn a_plane_is_mixed_where_neither_queue_nor_week_tells_it() {
+        for (event, mixed) in with_planes() {
+            let [one, other] = [1, 2].map(|plane| {
+                let mut digest = Digest::default();
+                digest.event(Time(11), &event(Plane(plane)));
+                digest.value()
+            });
+            assert_eq!(one != other, mixed, "{:?}", event(Plane::PACKET));
         }
     }
 }

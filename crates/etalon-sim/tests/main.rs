@@ -2,6 +2,7 @@
 //! The tests of this folder in one program: it links once, and its files share what they instantiate.
 mod circuits;
 mod common;
+mod digest;
 mod engine;
 mod mptcp;
 mod ndp;
