@@ -53,13 +53,13 @@ impl Generated {
 impl<T: Tap> World<'_, '_, T> {
     /// What a generator failed with, if one did.
     pub(crate) fn failure(&mut self) -> Option<Failure> {
-        self.generated.as_deref_mut()?.failure.take()
+        self.applications.generated.as_deref_mut()?.failure.take()
     }
 
     /// A job starts, or a generator goes on: these are numbered after the jobs.
     pub(crate) fn begin_job(&mut self, now: Time, job: u32, edge: &mut Edge<PacketId>) {
-        match job.checked_sub(self.dfsio as u32) {
-            Some(generator) if self.generated.is_some() => {
+        match job.checked_sub(self.applications.dfsio as u32) {
+            Some(generator) if self.applications.generated.is_some() => {
                 self.wake_generator(now, generator, edge);
             }
             _ => self.with_jobs(now, edge, |jobs, hosts| jobs.start(now, job, hosts)),
@@ -69,7 +69,7 @@ impl<T: Tap> World<'_, '_, T> {
     /// A generator asked to be woken.
     fn wake_generator(&mut self, now: Time, number: u32, edge: &mut Edge<PacketId>) {
         let due = |(_, wake): &(u32, Option<Time>)| wake.is_some_and(|time| time <= now);
-        let Some(generated) = &self.generated else {
+        let Some(generated) = &self.applications.generated else {
             return;
         };
         // Not if it has gone on since, and asked for another time.
@@ -82,7 +82,7 @@ impl<T: Tap> World<'_, '_, T> {
     /// A flow is complete that may be a generator's.
     pub(crate) fn generated_ended(&mut self, now: Time, flow: u32, edge: &mut Edge<PacketId>) {
         let owner = |generated: &Generated| generated.owners.get(&flow).copied();
-        if let Some((number, own)) = self.generated.as_deref().and_then(owner) {
+        if let Some((number, own)) = self.applications.generated.as_deref().and_then(owner) {
             self.step_generator(now, number, Some(own), edge);
             self.finish_flow(now, edge);
         }
@@ -95,7 +95,7 @@ impl<T: Tap> World<'_, '_, T> {
         ended: Option<u32>,
         edge: &mut Edge<PacketId>,
     ) {
-        let Some(mut generated) = self.generated.take() else {
+        let Some(mut generated) = self.applications.generated.take() else {
             return;
         };
         if generated.begun[number].1.is_some_and(|time| time <= now) {
@@ -113,7 +113,7 @@ impl<T: Tap> World<'_, '_, T> {
                 let changed = generated.begun[number].1 != wake;
                 generated.begun[number].1 = wake;
                 if let (Some(time), true) = (wake, changed) {
-                    let job = (self.dfsio + number) as u32;
+                    let job = (self.applications.dfsio + number) as u32;
                     self.queue.push(time, Wake::Job(job));
                 }
             }
@@ -122,7 +122,7 @@ impl<T: Tap> World<'_, '_, T> {
                 edge.end(now);
             }
         }
-        self.generated = Some(generated);
+        self.applications.generated = Some(generated);
     }
 
     /// A flow of a generator begins. Returns its number.
@@ -140,7 +140,9 @@ impl<T: Tap> World<'_, '_, T> {
             accounts.open_flow(flow.pair());
         }
         let downgrade = downgrade_of(&flow.transport);
-        let flow = self.flows.push(flow, (self.dfsio + number) as u32);
+        let flow = self
+            .flows
+            .push(flow, (self.applications.dfsio + number) as u32);
         self.unfinished += 1;
         self.queue.push(now, Wake::Start(flow));
         if let Some(time) = downgrade {

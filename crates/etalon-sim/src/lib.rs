@@ -7,6 +7,7 @@
 #[cfg(test)]
 extern crate self as etalon_sim; // so that plans of integration tests serve unit tests, too
 
+mod applications;
 mod bulk;
 mod carried;
 mod carrier;

@@ -28,14 +28,15 @@ impl<T: Tap> World<'_, '_, T> {
 
     /// The files that jobs write.
     pub(crate) fn writes(&self) -> Vec<Write> {
-        self.jobs
+        self.applications
+            .jobs
             .as_ref()
             .map_or_else(Vec::new, |jobs| jobs.writes())
     }
 
     /// What jobs of ranks did: their iterations and steps.
     pub(crate) fn take_job_rows(&mut self) -> JobRows {
-        let rows = self.jobs.as_mut().map(|jobs| jobs.take_rows());
+        let rows = self.applications.jobs.as_mut().map(|jobs| jobs.take_rows());
         rows.unwrap_or_default()
     }
 

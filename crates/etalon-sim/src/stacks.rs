@@ -79,9 +79,9 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         edge: &mut Edge<PacketId>,
         work: impl FnOnce(&mut Jobs, &mut Stacks<'_, 'a, 's, T>),
     ) {
-        if let Some(mut jobs) = self.jobs.take() {
+        if let Some(mut jobs) = self.applications.jobs.take() {
             work(&mut jobs, &mut Stacks { world: self, edge });
-            self.jobs = Some(jobs);
+            self.applications.jobs = Some(jobs);
             self.end_if_done(now, edge);
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What follows a packet in runs that are not [plain](Tap::PLAIN).
+//! What follows a packet in runs that are not [plain](Tap::PLAIN). It repeats nothing of `world.rs`: where `PLAIN` holds, the compiler leaves
+//! out each call of it. `a_trace_is_the_same_run_again` (`tests/engine.rs`) holds a plain run against the same one that is not.
 
 use etalon_net::Edge;
 use etalon_units::Time;
@@ -15,7 +16,7 @@ impl<T: Tap> World<'_, '_, T> {
     pub(crate) fn received_all(&mut self, now: Time, flow: u32, edge: &mut Edge<PacketId>) {
         if flow < self.flows.planned() {
             self.finish_flow(now, edge);
-        } else if self.generated.is_some() {
+        } else if self.applications.generated.is_some() {
             self.generated_ended(now, flow, edge);
         }
     }
@@ -34,7 +35,7 @@ impl<T: Tap> World<'_, '_, T> {
         if self.meter.follows_senders() {
             self.follow_sender(now, index);
         }
-        if index >> 1 >= self.flows.planned() && self.generated.is_none() {
+        if index >> 1 >= self.flows.planned() && self.applications.generated.is_none() {
             self.with_jobs(now, edge, |jobs, hosts| {
                 jobs.received(now, (index, received, with_data), hosts);
             });

@@ -8,13 +8,12 @@ use etalon_switch::{DropReason, Pair, Plane};
 use etalon_tcp::{Flags, PathId};
 use etalon_units::Time;
 
+use crate::applications::Applications;
 use crate::coming::Streamed;
 use crate::endpoint::{ALONE, Follows};
 use crate::flows::Flows;
-use crate::generators::Generated;
 use crate::groups::{self, Groups};
 use crate::hosts::Hosts;
-use crate::jobs::Jobs;
 use crate::nic::send;
 use crate::packet::{Envelope, PacketId, PacketPool};
 use crate::parcels::is_parcel;
@@ -40,12 +39,7 @@ pub(crate) struct World<'a, 's, T> {
     pub(crate) streamed: Option<&'a mut Streamed<'s>>,
     /// Flows that have not ended and were not killed.
     pub(crate) unfinished: usize,
-    /// Applications; apart while they are at work.
-    pub(crate) jobs: Option<Box<Jobs>>,
-    /// Workloads that functions of the user's make; apart while they are at work.
-    pub(crate) generated: Option<Box<Generated>>,
-    /// Jobs that write to HDFS: generators are numbered after these.
-    pub(crate) dfsio: usize,
+    pub(crate) applications: Applications,
     end_when_done: bool,
     pub(crate) tdns: Tdns,
     /// What hosts do for flows that TCP does not carry, if there are any.
@@ -93,9 +87,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             starts: Starts::new(plan),
             streamed,
             unfinished: plan.flows.len(),
-            jobs: Some(Box::new(Jobs::new(plan)?)),
-            generated: Generated::new(&plan.generators, plugins.generators)?,
-            dfsio: plan.dfsio.len(),
+            applications: Applications::new(plan, plugins.generators)?,
             end_when_done: plan.end_when_done,
             tdns: Tdns::of_plan(plan),
             hosts,
@@ -129,11 +121,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
 
     /// The experiment may be one that ends when every flow is over, killed ones included, and every job.
     pub(crate) fn end_if_done(&self, now: Time, edge: &mut Edge<PacketId>) {
-        let is_done = || {
-            self.unfinished == 0
-                && self.jobs.as_ref().is_some_and(|jobs| jobs.is_done())
-                && self.generated.as_deref().is_none_or(Generated::is_done)
-        };
+        let is_done = || self.unfinished == 0 && self.applications.are_done();
         if self.end_when_done && is_done() {
             edge.end(now);
         }
