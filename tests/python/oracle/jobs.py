@@ -51,6 +51,11 @@ def swing(n: int, size: int) -> Iterator[list[Message]]:
         yield [(r, (r + (rho if r % 2 == 0 else -rho)) % n, size >> (s + 1)) for r in range(n)]
 
 
+NIC = 8 / 100
+"""Nanoseconds a byte takes at a host's NIC, of 100 Gb/s."""
+GAP = 2
+"""Nanoseconds between packets of a busy NIC: its clock rounds."""
+
 STEPS = {"ring": ring, "direct": direct, "recursive-doubling": doubling, "swing": swing}
 
 
@@ -110,15 +115,28 @@ def received(
     return next((time for time, reached in curves[pair] if reached >= end), -1)
 
 
-def seen_sent(packets: Sequence[Packet], pair: tuple[int, int], end: int) -> int:
-    """When a sender must have seen that so many bytes of a stream have been sent: with the first packet that it gets after
-    these have reached its rack."""
+def may_notice(
+    packets: Sequence[Packet], pair: tuple[int, int], end: int, ready: int, reads: Sequence[int]
+) -> list[int]:
+    """When a sender may have noticed that so many bytes of a stream had been sent. It looks when it writes, when a packet of the
+    connection comes, and when its peer reads a message (`reads`). Before the NIC was busy up to the last byte, TCP had not handed that over;
+    a look after it has reached the rack comes too late. In between the trace does not tell: what lies in the NIC's queue has
+    been handed over, and only the congestion window says when."""
     mine = entering(list(packets))[pair]
     (first,) = {packet.seq for packet in mine if packet.syn}
-    last = (p.time for p in mine if (p.seq - first - 1) % 2**32 + p.payload >= end and not p.syn)
-    reached = next(last, NEVER)
-    back = (p.time for p in leaving(list(packets))[pair[::-1]] if p.time >= reached)
-    return next(back, NEVER)
+    last = next(
+        p.time for p in mine if (p.seq - first - 1) % 2**32 + p.payload >= end and not p.syn
+    )
+    busy = float(last)
+    before = (p for p in packets if p.place.endswith("-in") and p.src[0] == pair[0])
+    for packet in sorted((p for p in before if p.time <= last), key=lambda p: -p.time):
+        if busy - packet.time > GAP:
+            break
+        busy = min(busy, packet.time) - packet.size * NIC
+    came = (p.time for p in leaving(list(packets))[pair[::-1]])
+    looks = sorted({ready, *reads, *came})
+    until = next(time for time in looks if time >= last)
+    return [time for time in looks if max(ready, busy - GAP) <= time <= until]
 
 
 def tables(
@@ -131,8 +149,8 @@ def tables(
 ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """Rows of `steps` (iteration, step, rank, peer, bytes, ready, received) and of `iterations` (number, start, end, compute,
     slowest, exposed). `ranks` are their racks, `work` has ("compute", ns) or (algorithm, bytes). When a rank saw that a message
-    had been sent is `told`, by iteration, step, rank and peer, and checked against what the trace allows."""
-    curves, sent = streams(packets), defaultdict(int)
+    had been sent is `told`, by iteration, step, rank and peer, and must be one of the times that the trace allows."""
+    curves, sent, reads = streams(packets), defaultdict(int), defaultdict(list)
     n = len(ranks)
     states = [Rank() for _ in ranks]
     steps: list[tuple[int, ...]] = []
@@ -160,7 +178,11 @@ def tables(
                     steps.append((iteration, number, src, dst, size, states[src].ready, there))
                     done[dst] = max(done[dst], there)
                     at = told[iteration, number, src, dst]
-                    assert states[src].ready <= at <= seen_sent(packets, pair, sent[pair])
+                    reads[pair].append(there)
+                    possible = may_notice(
+                        packets, pair, sent[pair], states[src].ready, reads[pair]
+                    )
+                    assert at in possible, (at, possible)
                     done[src] = max(done[src], at)
                 for state, ready in zip(states, done, strict=True):
                     state.ready = ready
