@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import etalon as et
 from conftest import drawn_today
+from etalon import _core
+from etalon import engine as engines
+from oracle import jobs, packets, recompute
 
 HEADERS = 9014 / 8948
 """Bytes of the wire over bytes of payload, at an MTU of 9000 with time stamps."""
@@ -287,6 +292,40 @@ def test_whoever_asks_gets_its_circuits_in_the_end(seed: int) -> None:
         for _, of in run.cross_connects.group_by("plane", end):
             rows = of.sort("granted_ns", "up_ns").select("granted_ns", "down_ns").rows()
             assert all(0 <= down <= granted for (_, down), (granted, _) in pairwise(rows))
+
+
+@pytest.mark.parametrize("seed", drawn_today(range(400, 800), 16))
+def test_packets_go_where_circuits_are_up(seed: int, tmp_path: Path) -> None:
+    """From a trace alone: no packet leaves before circuits that were up can have brought it there, and none leaves its only
+    queue for a circuit that is dark; circuits stay for `hold`; bytes arrive once."""
+    made = drawn(seed)
+    if made is None:
+        return
+    capture = tmp_path / "trace.pcapng"
+    answer = engines.named("sim").trace(made, _core.Control(), 0, made.duration, capture)
+    events, seen = recompute.events(answer["events"]), packets.read(capture)
+    circuits = jobs.uplinks(events)
+    spans = [span for pair in circuits.values() for span in pair]
+    network = made.resolve()["network"]["ocs"]
+    hold = network["asked"]["hold_ns"]
+    assert all(down - up >= hold for up, down in spans if up > 0)
+    byte, delay = 8 / 100, network["uplinks"][0]["delay_ns"]
+    for entered, left in jobs.passages(seen):
+        wire = entered.size * byte
+        there = jobs.arrives(circuits, entered.pair, entered.time, wire, delay)
+        assert entered.pair[0] == entered.pair[1] or there <= left.time, (entered, left)
+    if network["classes"][0]["routing"] == "direct":
+        for event in events:
+            if event.kind == "dequeue" and event.pair[0] != event.pair[1]:
+                last = event.time + event.size * byte
+                ups = circuits[event.pair]
+                assert any(up <= event.time and last <= down + 1 for up, down in ups), event
+    run = et.run(made)
+    expected: Counter[Any] = Counter()
+    for row in run.steps.filter(run.steps["peer"] >= 0).iter_rows(named=True):
+        places = [tuple(place) for place in made.job[row["job"]].ranks]
+        expected[places[row["rank"]], places[row["peer"]]] += row["bytes"]
+    assert jobs.delivered(seen) == {pair: size for pair, size in expected.items() if size}
 
 
 def test_a_job_that_does_not_ask_is_warned_of_those_that_do() -> None:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any
 
 from oracle.packets import Packet, entering, leaving
@@ -89,7 +90,7 @@ def streams(packets: Sequence[Packet]) -> dict[tuple[int, int], list[tuple[int, 
 
 def delivered(packets: Sequence[Packet]) -> dict[tuple[tuple[int, int], tuple[int, int]], int]:
     """By sending and receiving host: bytes of the stream that left the network, each counted once."""
-    spans: dict[tuple[tuple[int, int], tuple[int, int]], list[tuple[int, int]]] = defaultdict(list)
+    spans: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
     first: dict[tuple[Any, ...], int] = {}
     for packet in packets:
         key = (packet.src, packet.dst, packet.ports)
@@ -97,15 +98,14 @@ def delivered(packets: Sequence[Packet]) -> dict[tuple[tuple[int, int], tuple[in
             first[key] = packet.seq + 1
         if packet.payload and packet.place.endswith("-out"):
             at = (packet.seq - first[key]) % 2**32
-            spans[packet.src, packet.dst].append((at, at + packet.payload))
-    found = {}
-    for pair, mine in spans.items():
-        reached = total = 0
+            spans[key].append((at, at + packet.payload))
+    found: dict[tuple[tuple[int, int], tuple[int, int]], int] = defaultdict(int)
+    for (src, dst, _), mine in spans.items():
+        reached = 0
         for begin, end in sorted(mine):
-            total += max(0, end - max(begin, reached))
+            found[src, dst] += max(0, end - max(begin, reached))
             reached = max(reached, end)
-        found[pair] = total
-    return found
+    return dict(found)
 
 
 def received(
@@ -118,10 +118,10 @@ def received(
 def may_notice(
     packets: Sequence[Packet], pair: tuple[int, int], end: int, ready: int, reads: Sequence[int]
 ) -> list[int]:
-    """When a sender may have noticed that so many bytes of a stream had been sent. It looks when it writes, when a packet of the
-    connection comes, and when its peer reads a message (`reads`). Before the NIC was busy up to the last byte, TCP had not handed that over;
-    a look after it has reached the rack comes too late. In between the trace does not tell: what lies in the NIC's queue has
-    been handed over, and only the congestion window says when."""
+    """When a sender may have noticed that so many bytes of a stream had been sent. It looks when it writes, when a packet of
+    the connection comes, and when its peer reads a message (`reads`). Before the NIC was busy up to the last byte, TCP had not
+    handed that over; the first look after it has reached the rack is the latest. In between the trace does not tell: what lies
+    in the NIC's queue has been handed over, and only the congestion window says when."""
     mine = entering(list(packets))[pair]
     (first,) = {packet.seq for packet in mine if packet.syn}
     last = next(
@@ -179,9 +179,7 @@ def tables(
                     done[dst] = max(done[dst], there)
                     at = told[iteration, number, src, dst]
                     reads[pair].append(there)
-                    possible = may_notice(
-                        packets, pair, sent[pair], states[src].ready, reads[pair]
-                    )
+                    possible = may_notice(packets, pair, sent[pair], states[src].ready, reads[pair])
                     assert at in possible, (at, possible)
                     done[src] = max(done[src], at)
                 for state, ready in zip(states, done, strict=True):
@@ -203,3 +201,54 @@ def circuits(events: Iterable[Event]) -> dict[tuple[int, int], list[tuple[int, i
         elif event.kind == "circuit_down":
             up[event.pair][-1] = (up[event.pair][-1][0], event.time)
     return up
+
+
+def uplinks(events: Iterable[Event]) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """By rack pair, in a network of circuits: when a circuit was up, from and until. Of several between two racks the oldest
+    goes first, as the trace does not tell which one went: if one went too early, so did one of these."""
+    up: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    since: dict[tuple[int, int], deque[int]] = defaultdict(deque)
+    for event in events:
+        if event.kind == "uplink_joined":
+            since[event.pair].append(event.time)
+        elif event.kind == "uplink_parted":
+            up[event.pair].append((since[event.pair].popleft(), event.time))
+    for pair, times in since.items():
+        up[pair] += [(time, NEVER) for time in times]
+    return up
+
+
+def arrives(
+    circuits: Mapping[tuple[int, int], Sequence[tuple[int, int]]],
+    ends: tuple[int, int],
+    begin: int,
+    wire: float,
+    delay: int,
+) -> float:
+    """When a packet that enters the first rack at `begin` can be in the other at the earliest, over circuits that are up from
+    its first bit to its last; it may wait in any rack."""
+    found, waiting = {ends[0]: float(begin)}, [(float(begin), ends[0])]
+    while waiting:
+        time, rack = heappop(waiting)
+        if rack == ends[1]:
+            return time
+        for (here, there), spans in circuits.items():
+            if here != rack:
+                continue
+            starts = (max(time, up) for up, down in spans if max(time, up) + wire <= down + 1)
+            arrival = min(starts, default=NEVER) + wire + delay
+            if arrival < found.get(there, NEVER):
+                found[there] = arrival
+                heappush(waiting, (arrival, there))
+    return NEVER
+
+
+def passages(packets: Sequence[Packet]) -> Iterator[tuple[Packet, Packet]]:
+    """Segments with data, as they entered the network and as they left it; those that were sent again in the order of both."""
+    inside: dict[tuple[Any, ...], deque[Packet]] = defaultdict(deque)
+    for packet in packets:
+        key = (packet.src, packet.dst, packet.ports, packet.seq, packet.payload, packet.stamp)
+        if packet.payload and packet.place.endswith("-in"):
+            inside[key].append(packet)
+        elif packet.payload and packet.place.endswith("-out"):
+            yield inside[key].popleft(), packet
