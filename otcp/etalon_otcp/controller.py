@@ -15,24 +15,34 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from etalon.errors import EtalonError
-from etalon_otcp import arp, forwarding
+from etalon_otcp import arp, forwarding, ndp
 from etalon_otcp.audit import Audit
 from etalon_otcp.computing import Computing
 from etalon_otcp.config import Config
 from etalon_otcp.forwarding import Table
-from etalon_otcp.network import Network, PortId
+from etalon_otcp.network import Address, Network, PortId
 from etalon_otcp.paths import Policy
-from etalon_otcp.probing import Action, HostAsks, HostSeen, LinkSeen, PacketOut, Prober
+from etalon_otcp.probing import (
+    Action,
+    HostSays,
+    HostSeen,
+    LinkSeen,
+    NeighbourSays,
+    PacketOut,
+    Prober,
+)
 from etalon_otcp.publication import Document, Publication
+from etalon_otcp.rate import Rate
 from etalon_otcp.rollout import Rollout
 from etalon_otcp.routes import Routes
 from etalon_otcp.seats import Seats
+from etalon_otcp.seldom import STRANGERS
 from etalon_otcp.state import State
 from etalon_otcp.topology import Given, PortDescription, Topology
 
 LOG = logging.getLogger("etalon_otcp")
 RELAYED_PER_S = 50
-"""ARP requests for addresses that are not in the file."""
+"""ARP of one port that is for addresses that are not in the file: no host can use up what is left to others."""
 QUIET_S = 0.15
 """At a start the network has settled when nothing has changed for so long."""
 
@@ -118,7 +128,12 @@ class Controller:
         self._flows: dict[PortId, dict[object, int]] = {}
         self._flow_counts: dict[PortId, int] = {}
         self._disputes: list[str] = []
-        self._relayed: list[float] = []
+        self._relayed = Rate(RELAYED_PER_S, 1.0)
+        self._names = {
+            address: name
+            for name, host in self.topology.hosts_given.items()
+            for address in host.addresses
+        }
         self.view = View(
             Network(), Routes(Network()), config.policy, {}, ("no network yet",), False
         )
@@ -171,9 +186,14 @@ class Controller:
             elif isinstance(finding, HostSeen) and self._is_host(finding):
                 now = time.monotonic()
                 changed = self.topology.host_seen(finding.host, finding.port, finding.mac, now)
-        if isinstance(finding, HostAsks):
-            self._check_claim(finding)
-            self._answer(finding)
+        if isinstance(finding, HostSays):
+            self._check_claim(finding.port, finding.packet.sender)
+            if self.config.network.forwarding:
+                self._answer(finding)
+        if isinstance(finding, NeighbourSays):
+            self._check_claim(finding.port, finding.says.claimed)
+            if self.config.network.forwarding:
+                self._hand_on(finding)
         self._change(changed)
         if isinstance(finding, LinkSeen) and self.topology.neighbour(finding.target) is None:
             self.probe_ports(finding.target.switch, finding.target.number)  # the way back
@@ -423,45 +443,74 @@ class Controller:
             and host.port in (None, seen.port.number)
         )
 
-    def _check_claim(self, asks: HostAsks) -> None:
-        """A host that asks somewhere else than where it sits has moved, or another claims to be it: a probe will show."""
-        for name, host in self.topology.hosts_given.items():
-            if asks.request.sender in host.addresses:
-                seat = self.topology.seat(name)
-                if seat is None or seat[0] != asks.port:
-                    self.probe_host(name, asks.port)
-
-    def _answer(self, asks: HostAsks) -> None:
-        """Answers ARP for a host that we know, in its stead; what is asked of others goes to all ports without a switch."""
-        if not self.config.network.forwarding:
-            return
-        if not any(
-            asks.request.target in host.addresses for host in self.topology.hosts_given.values()
-        ):
-            self._relay(asks)
-            return
+    def _seat_of(self, address: Address) -> tuple[PortId, str] | None:
+        """Port and hardware address of the host of the file that has an address, if it was found."""
+        name = self._names.get(address)
         with self.lock:
-            mac = next(
-                (
-                    seat[1]
-                    for name, host in self.topology.hosts_given.items()
-                    if asks.request.target in host.addresses and (seat := self.topology.seat(name))
-                ),
-                None,
-            )
-        if mac:
-            reply = arp.encode(arp.answer(asks.request, bytes.fromhex(mac.replace(":", ""))))
-            self.send(PacketOut(asks.port.switch, (asks.port.number,), reply))
+            seat = self.topology.seat(name) if name else None
+        return seat[:2] if seat else None
 
-    def _relay(self, asks: HostAsks) -> None:
-        now = time.monotonic()
-        self._relayed = [at for at in self._relayed if now - at < 1]
-        if len(self._relayed) >= RELAYED_PER_S:
+    def _check_claim(self, port: PortId, address: Address) -> None:
+        """A host that speaks somewhere else than where it sits has moved, or another claims to be it: a probe will show."""
+        name, seat = self._names.get(address), self._seat_of(address)
+        if name and (seat is None or seat[0] != port):
+            self.probe_host(name, port)
+
+    def _answer(self, asks: HostSays) -> None:
+        """Answers ARP for a host that we know, in its stead; what is for others goes to all ports without a switch."""
+        packet = asks.packet
+        seat = self._seat_of(packet.target)
+        if packet.operation == arp.REQUEST and packet.target in self._names:
+            if seat:
+                reply = arp.answer(packet, bytes.fromhex(seat[1].replace(":", "")))
+                self._send_to(asks.port, arp.encode(reply))
+        elif self._is_honest(asks.port, packet.sender, {packet.sender_mac}):
+            if seat and seat[1] == packet.destination.hex(":"):
+                self._send_to(seat[0], arp.encode(packet))
+            else:
+                self._relay(asks.port, arp.encode(packet))
+
+    def _hand_on(self, heard: NeighbourSays) -> None:
+        """Neighbour discovery goes to the host that it is for, if we know that, or else to all ports without a switch."""
+        says = heard.says
+        if not self._is_honest(heard.port, says.claimed, says.macs):
             return
-        self._relayed.append(now)
-        frame = arp.encode(asks.request)
+        seat = self._seat_of(says.target) if says.kind == ndp.SOLICITATION else None
+        if seat is None and not says.destination[0] & 1:
+            mac = says.destination.hex(":")
+            seats = (self._seat_of(address) for address in self._names)
+            seat = next((one for one in seats if one and one[1] == mac), None)
+        if seat:
+            self._send_to(seat[0], heard.frame)
+        else:
+            self._relay(heard.port, heard.frame)
+
+    def _is_honest(self, port: PortId, address: Address, macs: Iterable[bytes]) -> bool:
+        """Whether an address that is claimed is nobody else's: hosts believe what they hear of their neighbours."""
+        seat = self._seat_of(address)
+        others = {mac.hex(":") for mac in macs} - {seat[1]} if seat else set()
+        if seat is None or not others:
+            return True
+        self.prober.counters["claims_forged"] += 1
+        STRANGERS.warn(
+            "port %d of %s claims that host %s has the hardware address %s, not %s: others do not hear that",
+            port.number,
+            port.switch,
+            self._names[address],
+            " and ".join(sorted(others)),
+            seat[1],
+            of=f"claims at {port}",
+        )
+        return False
+
+    def _send_to(self, port: PortId, frame: bytes) -> None:
+        self.send(PacketOut(port.switch, (port.number,), frame))
+
+    def _relay(self, port: PortId, frame: bytes) -> None:
+        if self._relayed.wait_s(str(port)):
+            return
         ports: dict[str, list[int]] = {}
-        for place in sorted(self.view.network.edges - {asks.port}):
+        for place in sorted(self.view.network.edges - {port}):
             ports.setdefault(place.switch, []).append(place.number)
         for switch, numbers in ports.items():
             self.send(PacketOut(switch, tuple(numbers), frame))

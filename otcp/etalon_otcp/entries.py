@@ -75,7 +75,7 @@ class Entries:
     # What changes it
 
     def punting(self, forwards: bool) -> Iterator[Any]:
-        """What the switch hands in: LLDP, answers to our probes, and, if we answer them, hosts' ARP requests."""
+        """What the switch hands in: LLDP, answers to our probes, and, if we forward, hosts' claims to addresses."""
         parser, proto = self._parser, self._proto
         matches = [
             parser.OFPMatch(eth_type=lldp.ETHERTYPE),
@@ -83,7 +83,10 @@ class Entries:
             parser.OFPMatch(eth_type=ndp.ETHERTYPE, eth_dst=arp.PROBE_MASK),
         ]
         if forwards:
-            matches.append(parser.OFPMatch(eth_type=arp.ETHERTYPE, arp_op=arp.REQUEST))
+            matches.append(parser.OFPMatch(eth_type=arp.ETHERTYPE))
+            for kind in (ndp.SOLICITATION, ndp.ADVERTISEMENT):
+                match = {"ip_proto": ndp.ICMPV6, "icmpv6_type": kind}
+                matches.append(parser.OFPMatch(eth_type=ndp.ETHERTYPE, **match))
         for match in matches:
             yield self._add(PUNT_PRIORITY, match, self._outputs([proto.OFPP_CONTROLLER]))
         if forwards:

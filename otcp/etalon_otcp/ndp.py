@@ -37,8 +37,20 @@ class Advertisement:
     target: IPv6Address
 
 
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """What hosts learn of a neighbour from its solicitation or advertisement."""
+
+    destination: bytes
+    kind: int
+    target: IPv6Address
+    claimed: IPv6Address
+    macs: frozenset[bytes]
+    """Where the claimed address is said to be; none if the frame does not say that."""
+
+
 class Malformed(Exception):
-    """Not a neighbour advertisement."""
+    """Not neighbour discovery's, or damaged."""
 
 
 def prober(drawn: int, slot: int) -> bytes:
@@ -69,9 +81,36 @@ def decode(frame: bytes) -> Advertisement:
     Raises:
         Malformed: if it is none, is cut off, came by a router, or has a wrong checksum.
     """
+    kind, body, _ = _message(frame)
+    if kind != ADVERTISEMENT:
+        raise Malformed
+    return Advertisement(frame[:6], frame[6:12], IPv6Address(body[8 : _ICMP.size]))
+
+
+def neighbour(frame: bytes) -> Neighbour:
+    """What a received solicitation or advertisement says of who sends it (sections 7.2.3 and 7.2.5).
+
+    Raises:
+        Malformed: if it is neither, is cut off, came by a router, or has a wrong checksum.
+    """
+    kind, body, sender = _message(frame)
+    target = IPv6Address(body[8 : _ICMP.size])
+    macs, rest = set(), body[_ICMP.size :]
+    while rest:
+        size = rest[1] * 8 if len(rest) > 1 else 0
+        if not 0 < size <= len(rest):
+            raise Malformed
+        if rest[0] in (_SOURCE_MAC, _TARGET_MAC):
+            macs.add(rest[2:8])
+        rest = rest[size:]
+    claimed = target if kind == ADVERTISEMENT else sender
+    return Neighbour(frame[:6], kind, target, claimed, frozenset(macs))
+
+
+def _message(frame: bytes) -> tuple[int, bytes, IPv6Address]:
+    """A message's type, ICMPv6's part of it, and its sender."""
     if not is_ipv6(frame) or len(frame) < _HEADERS + _ICMP.size:
         raise Malformed
-    destination, source, _ = _ETHERNET.unpack_from(frame)
     first, length, header, hops, sender, receiver = _IPV6.unpack_from(frame, _ETHERNET.size)
     body = frame[_HEADERS : _HEADERS + length]
     if (
@@ -81,10 +120,10 @@ def decode(frame: bytes) -> Advertisement:
         or not _ICMP.size <= length == len(body)
     ):
         raise Malformed
-    kind, code, _, _, target = _ICMP.unpack_from(body)
-    if kind != ADVERTISEMENT or code or _checksum(sender, receiver, body):
+    kind, code, *_ = _ICMP.unpack_from(body)
+    if kind not in (SOLICITATION, ADVERTISEMENT) or code or _checksum(sender, receiver, body):
         raise Malformed
-    return Advertisement(destination, source, IPv6Address(target))
+    return kind, body, IPv6Address(sender)
 
 
 def is_ipv6(frame: bytes) -> bool:

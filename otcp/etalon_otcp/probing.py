@@ -62,14 +62,22 @@ class HostSeen(NamedTuple):
     mac: str
 
 
-class HostAsks(NamedTuple):
-    """A host asks for an IPv4 address."""
+class HostSays(NamedTuple):
+    """A host asks for an IPv4 address, or tells others where one is."""
 
     port: PortId
-    request: arp.Packet
+    packet: arp.Packet
 
 
-Finding = LinkSeen | HostSeen | HostAsks
+class NeighbourSays(NamedTuple):
+    """The same in IPv6, and the frame."""
+
+    port: PortId
+    says: ndp.Neighbour
+    frame: bytes
+
+
+Finding = LinkSeen | HostSeen | HostSays | NeighbourSays
 
 
 class _Asked(NamedTuple):
@@ -274,7 +282,10 @@ class Prober:
             return None
         if packet.operation == arp.REQUEST:
             self.counters["arp_requests"] += 1
-            return HostAsks(place, packet)
+            return HostSays(place, packet)
+        if packet.destination[:3] != arp.PROBE_OUI:
+            self.counters["arp_replies"] += 1
+            return HostSays(place, packet)
         asked = self._asked.get(packet.target_mac)
         if (
             asked is None
@@ -290,6 +301,11 @@ class Prober:
 
     def _ndp_in(self, place: PortId, data: bytes, at_ns: int) -> Finding | None:
         try:
+            if data[:3] != arp.PROBE_OUI:
+                says = ndp.neighbour(data)
+                own = data[6:9] == arp.PROBE_OUI  # a probe of ours that has crossed a link
+                self.counters["nd_own" if own else "nd_others"] += 1
+                return None if own else NeighbourSays(place, says, data)
             packet = ndp.decode(data)
         except ndp.Malformed:
             self.counters["nd_malformed"] += 1

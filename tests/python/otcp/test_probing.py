@@ -15,7 +15,7 @@ from etalon_otcp.lldp import Frame, Kind
 from etalon_otcp.network import PortId
 from etalon_otcp.probing import (
     CONTROLLER_PORT,
-    HostAsks,
+    HostSays,
     HostSeen,
     LinkSeen,
     PacketOut,
@@ -74,7 +74,7 @@ def test_any_bytes_are_refused_in_order(junk: bytes) -> None:
     prober = Prober({"t1": 1}, samples=10)
     for data in (junk, bytes(12) + b"\x88\xcc" + junk, bytes(12) + b"\x08\x06" + junk):
         found = prober.packet_in(T1, data, 0, nowhere)
-        assert found is None or isinstance(found, HostAsks)
+        assert found is None or isinstance(found, HostSays)
     accepted = {"lldp_accepted", "arp_accepted"}
     assert not accepted & prober.counters.keys()
     assert prober.counters.total() == 3
@@ -216,7 +216,7 @@ def test_a_request_is_handed_on(prober: Prober) -> None:
         bytes(6),
         IPv4Address("10.0.0.2"),
     )
-    assert prober.packet_in(T1, arp.encode(request), 0, nowhere) == HostAsks(T1, request)
+    assert prober.packet_in(T1, arp.encode(request), 0, nowhere) == HostSays(T1, request)
     reply = arp.answer(request, b"\4" * 6)
     assert (reply.destination, reply.sender, reply.target) == (
         b"\2" * 6,
