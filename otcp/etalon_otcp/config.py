@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from etalon import files
 from etalon.plan.base import Table
@@ -27,7 +28,23 @@ from etalon_otcp.topology import Given, KnownHost
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
 """Names of switches and hosts: the protocol's."""
-Name = Annotated[str, Field(pattern=NAME)]
+HARDWARE = r"^([0-9a-f]{2}:){5}[0-9a-f]{2}$"
+
+
+def like(pattern: str, expected: str) -> BeforeValidator:
+    """Text of a form that no general sentence describes."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, str) and not re.fullmatch(pattern, value):
+            raise problem(f"{shown(value)} must be {expected}")
+        return value
+
+    return BeforeValidator(check)
+
+
+Name = Annotated[
+    str, like(NAME, "1 to 63 letters, digits and . _ -, the first one a letter or a digit")
+]
 Window = Annotated[int, Field(strict=True, ge=1, le=65_535)]
 
 
@@ -103,8 +120,8 @@ class Api(Listen):
     @field_validator("lifetime")
     @classmethod
     def _in_seconds(cls, value: int) -> int:
-        if value % 1_000_000_000 or not 5 <= value // 1_000_000_000 <= 86_400:
-            raise problem('a lifetime is whole seconds from "5s" to "86400s"')
+        if value % 1_000_000_000 or not 5 <= value // 1_000_000_000 <= 3600:
+            raise problem('a lifetime is whole seconds from "5s" to "3600s"')
         return value
 
 
@@ -124,12 +141,17 @@ class Measure(Table):
     """All is measured again so often; 0: only what is new."""
 
 
+def _alpha(value: Any) -> Any:
+    whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1_000_000
+    if not (whole or value == "flows"):
+        raise problem(f'{shown(value)} must be a whole number from 1 to 1000000, or "flows"')
+    return value
+
+
 class Tcp(Table):
     """Equation 5's alpha, and the segment size in bytes."""
 
-    alpha: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] | Literal["flows"] = (
-        equations.ALPHA
-    )
+    alpha: Annotated[int | Literal["flows"], BeforeValidator(_alpha)] = equations.ALPHA
     """A number, or "flows": counted from switches' flow entries (which then must be one for each TCP flow)."""
     mss: Annotated[int, Field(strict=True, ge=88, le=65_495)] = equations.MSS
 
@@ -181,9 +203,14 @@ class SwitchTable(Table):
     """A switch: its datapath id in hexadecimal, and the prefixes that belong to its hosts alone."""
 
     name: Name
-    dpid: Annotated[str, Field(pattern=r"^[0-9a-fA-F]{1,16}$")]
+    dpid: Annotated[str, like(r"[0-9a-fA-F]{1,16}", "1 to 16 hexadecimal digits")]
     prefixes: tuple[str, ...] = ()
     port: tuple[PortTable, ...] = ()
+
+    @model_validator(mode="after")
+    def _ports(self) -> SwitchTable:
+        _unique(f"switch {self.name}: port", [port.name or port.number for port in self.port])
+        return self
 
     @field_validator("prefixes")
     @classmethod
@@ -203,9 +230,33 @@ class HostTable(Table):
 
     name: Name
     addresses: Annotated[tuple[IPv4Address | IPv6Address, ...], Field(min_length=1)]
-    mac: Annotated[str, Field(pattern=r"^([0-9a-f]{2}:){5}[0-9a-f]{2}$")] | None = None
+    mac: (
+        Annotated[
+            str, like(HARDWARE, 'six pairs of small hexadecimal digits, like "02:00:00:00:00:01"')
+        ]
+        | None
+    ) = None
     switch: str | None = None
     port: Annotated[int, Field(strict=True, ge=1)] | None = None
+
+    @field_validator("addresses")
+    @classmethod
+    def _of_a_host(
+        cls, value: tuple[IPv4Address | IPv6Address, ...]
+    ) -> tuple[IPv4Address | IPv6Address, ...]:
+        for one in value:
+            scoped = isinstance(one, IPv6Address) and (one.scope_id or one.ipv4_mapped)
+            nobodys = one.is_multicast or one.is_unspecified or one.is_loopback or one.is_link_local
+            if scoped or nobodys or one == IPv4Address("255.255.255.255"):
+                raise problem(f'"{one}" is no address by which others reach a host')
+        return value
+
+    @field_validator("mac")
+    @classmethod
+    def _unicast(cls, value: str | None) -> str | None:
+        if value and (int(value[:2], 16) & 1 or not int(value.replace(":", ""), 16)):
+            raise problem(f"{shown(value)} is no host's: it is a group's, or nobody's")
+        return value
 
     @model_validator(mode="after")
     def _reachable(self) -> HostTable:
@@ -236,10 +287,17 @@ class NetworkTable(Table):
     """Databases to ask for rates and queues: "unix:PATH" or "tcp:ADDRESS:PORT"."""
 
 
+def _canary(value: Any) -> Any:
+    names = isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+    if not (names or (isinstance(value, str) and re.fullmatch(r"[0-9]{1,2}(\.[0-9]+)?%", value))):
+        raise problem(f'{shown(value)} must be a list of hosts, or a share below 100 % like "5%"')
+    return value
+
+
 class RolloutTable(Table):
     """How what is new reaches hosts: all at once, if nothing is said."""
 
-    canary: tuple[Name, ...] | Annotated[str, Field(pattern=r"^[0-9]{1,2}(\.[0-9]+)?%$")] = ()
+    canary: Annotated[tuple[str, ...] | str, BeforeValidator(_canary)] = ()
     """Hosts that are told first, or a share of all, such as "5%"."""
     wait: Duration = 600_000 * MS
     """How long the first hosts must have had what the others are then told."""
@@ -279,6 +337,15 @@ class Config(Table):
         _unique("dpid", [int(switch.dpid, 16) for switch in self.switch])
         _unique("host", [host.name for host in self.host])
         _unique("address", [address for host in self.host for address in host.addresses])
+        _unique("mac", [host.mac for host in self.host if host.mac])
+        _elsewhere(self.switch, self.host)
+        if self.api.port and (self.api.host, self.api.port) == (
+            self.openflow.host,
+            self.openflow.port,
+        ):
+            raise problem(f"api.listen: {shown(self.api.listen)} is openflow.listen too")
+        if self.audit and self.audit == self.state:
+            raise problem(f"audit: {self.audit} is the state's file too")
         if isinstance(self.rollout.canary, str) and float(self.rollout.canary[:-1]) == 0:
             raise problem(
                 "rollout.canary: 0 % names no host: expected a larger share, or no canary"
@@ -358,6 +425,18 @@ def _unique(what: str, values: list[Any]) -> None:
         if value in seen:
             raise problem(f"{what} {value} is there twice")
         seen.add(value)
+
+
+def _elsewhere(switches: tuple[SwitchTable, ...], hosts: tuple[HostTable, ...]) -> None:
+    """Raises a problem if a host is at one switch and its address belongs to another's hosts."""
+    for host, switch in itertools.product(hosts, switches):
+        if host.switch in (None, switch.name):
+            continue
+        for address, subnet in itertools.product(host.addresses, map(ip_network, switch.prefixes)):
+            if address in subnet:
+                raise problem(
+                    f"host {host.name}: {address} is in {subnet}, which is of the hosts of {switch.name}, not {host.switch}"
+                )
 
 
 def _apart(owned: list[tuple[str, IPv4Network | IPv6Network]]) -> None:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from importlib.util import find_spec
 
+from etalon import files
 from etalon.errors import EtalonError
 from etalon_otcp.config import Config
 
@@ -36,6 +37,11 @@ def check(config: Config) -> None:
     from etalon_otcp.state import State
 
     State.load(config.state)
+    for path in (config.state, config.audit):
+        if path:
+            files.check_writable(path.parent)
+            if path.is_dir():
+                raise EtalonError(f"{path}: is a folder, expected a file")
     if config.api.tokens:
         Tokens(config.api.tokens)
     for listen in (config.openflow, config.api):
@@ -43,7 +49,7 @@ def check(config: Config) -> None:
 
 
 def run(config: Config, ready: Callable[[str], None]) -> None:
-    """Runs until SIGINT or SIGTERM; calls `ready` with the API's address once it listens.
+    """Runs until SIGINT, SIGTERM or SIGHUP; calls `ready` with the API's address once it listens.
 
     Raises:
         EtalonError: if an address cannot be taken, or a file cannot be used.
@@ -75,7 +81,7 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
     if config.network.ovsdb:
         work.append(threading.Thread(target=watching.watch_ovsdb, args=(controller,), name="ovsdb"))
     done = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: done.set())
     for thread in work:
         thread.start()

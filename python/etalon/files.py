@@ -93,6 +93,8 @@ def toml_of(path: Path, what: str, check: Callable[[int], None] | None = None) -
         raise PlanError(f"is no TOML: {error}", file=str(path)) from None
     except RecursionError:
         raise PlanError("its tables are nested too deeply", file=str(path)) from None
+    except ValueError:
+        raise PlanError("a number in it has too many digits", file=str(path)) from None
 
 
 def check_writable(path: Path) -> None:
