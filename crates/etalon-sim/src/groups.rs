@@ -20,6 +20,8 @@ pub(crate) struct Group {
     pub(crate) receiver: DataReceiver,
     /// Its bytes end.
     pub(crate) ends: bool,
+    /// Some of its data has left the host.
+    pub(crate) departed: bool,
     /// The TDN when it last sent.
     pub(crate) tdn: usize,
     /// By subflow: how far it is at the edge of the network, and how often its sender has waited in vain for ACKs.
@@ -38,6 +40,7 @@ impl Group {
             sender: DataSender::default(),
             receiver: DataReceiver::default(),
             ends: false,
+            departed: false,
             tdn: 0,
             reached: vec![0; flows.len()],
             waited: vec![0; flows.len()],
@@ -61,6 +64,13 @@ impl Group {
         }
         all.received = self.receiver.received();
         facts
+    }
+
+    /// The application writes into the send buffer, if there is room. As seen on Linux, it waits after its first buffer until the first segment
+    /// has left the host: flows of one host that begin together take turns.
+    pub(crate) fn refill(&mut self) -> bool {
+        let waits = self.sender.has_written() && !self.departed;
+        !waits && self.sender.refill()
     }
 
     /// Whether subflows send ACKs only while their TDN is there.

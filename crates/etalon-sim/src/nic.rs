@@ -49,8 +49,13 @@ pub(crate) fn send<T: Tap>(
             pool,
             edge,
             done: now,
+            first: None,
         };
         end.connection.transmit(now.0 * tdf, &mut nic);
+        if let (true, Some(time)) = (T::AWAITS_DEPARTURE, nic.first) {
+            end.waits = true;
+            queue.push(time, Wake::Departed(index));
+        }
         if answers {
             debug_assert!(end.arm(tdf).is_none());
             return;
@@ -79,6 +84,8 @@ struct Nic<'a, T> {
     edge: &'a mut Edge<PacketId>,
     /// When the NIC is done with what was handed over last.
     done: Time,
+    /// When it is done with the first data, if that is awaited.
+    first: Option<Time>,
 }
 
 impl<T> Nic<'_, T> {
@@ -115,6 +122,9 @@ impl<T: Tap> Outlet for Nic<'_, T> {
             true => self.edge.send_at_once(self.now, self.way.host, bytes, id),
             false => self.edge.send(self.now, self.way.host, bytes, id),
         };
+        if T::AWAITS_DEPARTURE && payload > 0 {
+            self.first.get_or_insert(self.done);
+        }
         true
     }
 

@@ -15,7 +15,7 @@ use etalon_units::Time;
 use crate::endpoint::{ALONE, Follows};
 use crate::groups::Group;
 use crate::packet::PacketId;
-use crate::tap::Tap;
+use crate::tap::{Departure, Tap};
 use crate::world::World;
 
 /// What mainline's scheduler gives a subflow before it looks at the others: two buffers.
@@ -186,6 +186,15 @@ impl<T: Tap> World<'_, '_, T> {
         acked
     }
 
+    /// Data of a client's has left the host: the first lets the application write on.
+    pub(crate) fn subflow_departed(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
+        let group = self.flows.end(index).group as usize;
+        if index & 1 == 0 && !std::mem::replace(&mut self.groups[group].departed, true) {
+            self.feed(now, group, edge);
+        }
+        self.transmit_subflow(now, index, edge);
+    }
+
     /// A client's subflow has waited in vain for ACKs: the first that is missing of the stream goes once more, by a subflow that has
     /// nothing under way, if there is one.
     fn repair(&mut self, group: usize) {
@@ -290,7 +299,7 @@ impl<T: Tap> World<'_, '_, T> {
         }
         self.follow_network(group);
         self.give(group);
-        while self.groups[group].sender.refill() {
+        while self.groups[group].refill() {
             self.transmit_clients(now, group, edge);
             self.give(group);
         }
@@ -308,8 +317,13 @@ impl<T: Tap> World<'_, '_, T> {
     fn transmit_clients(&mut self, now: Time, group: usize, edge: &mut Edge<PacketId>) {
         for subflow in 0..self.groups[group].flows.len() {
             let client = 2 * self.groups[group].flows[subflow];
-            if self.flows.end_if_open(client).is_some() {
+            if self.flows.end_if_open(client).is_none() {
+                continue;
+            }
+            if self.groups[group].departed {
                 self.transmit(now, client, edge);
+            } else {
+                self.transmit_as::<Departure>(now, client, edge);
             }
         }
     }

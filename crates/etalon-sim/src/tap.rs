@@ -15,6 +15,9 @@ pub(crate) trait Tap {
     /// The run may have what few have and every packet would have to be asked about: telemetry, or flows whose packets spread over all ways.
     const EXTRAS: bool = false;
 
+    /// An endpoint is woken when the first of the data that it sends has left its host.
+    const AWAITS_DEPARTURE: bool = false;
+
     /// A packet enters the network.
     #[inline]
     fn entered(&mut self, now: Time, packet: &mut Packet) {
@@ -60,4 +63,12 @@ pub(crate) struct Extras;
 
 impl Tap for Extras {
     const EXTRAS: bool = true;
+}
+
+/// Looks on at nothing, whatever the run may have, and [awaits](Tap::AWAITS_DEPARTURE) the departure of data.
+pub(crate) struct Departure;
+
+impl Tap for Departure {
+    const EXTRAS: bool = true;
+    const AWAITS_DEPARTURE: bool = true;
 }

@@ -149,7 +149,10 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             Wake::Departed(index) => {
                 if let Some(end) = self.flows.end_if_open(index) {
                     end.waits = false;
-                    self.look_and_transmit(now, index, edge);
+                    match end.group {
+                        ALONE => self.look_and_transmit(now, index, edge),
+                        _ => self.subflow_departed(now, index, edge),
+                    }
                 }
             }
             Wake::Notified(index, tdn) => self.tell(now, index, tdn),
@@ -294,11 +297,17 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     /// Sends what an endpoint has to send, and arms its timer.
     #[inline(never)]
     pub(crate) fn transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
+        self.transmit_as::<T>(now, index, edge);
+    }
+
+    /// The same, where what looks on is `A` instead.
+    #[inline(always)] // of `transmit`
+    pub(crate) fn transmit_as<A: Tap>(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
         let place = self.flows.place(index);
         let end = self.flows.at(place, index);
         let at = (now, index);
         let (tdf, pool, queue) = (self.tdf, &mut self.pool, &mut self.queue);
-        send::<T>(end, at, tdf, pool, queue, edge);
+        send::<A>(end, at, tdf, pool, queue, edge);
         if !T::PLAIN && self.announces {
             self.announce(now, index, edge);
         }

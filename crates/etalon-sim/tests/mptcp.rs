@@ -139,6 +139,27 @@ fn all_transports_share_hosts_and_may_be_killed() {
     assert!(carried.iter().all(|&bytes| bytes > 100_000), "{carried:?}");
 }
 
+/// As seen on Linux (two flows of 200 kB from a host with 10 Gb/s): after the first buffer of 32,728 bytes the program waits until the first
+/// segment has left the host, 7.28 us after the handshake. A second flow that is open by then sends its first buffer before the first one's
+/// second, which takes 26 us.
+#[test]
+fn flows_of_one_host_that_begin_together_take_turns() {
+    let first_ends = |second_starts: u64| {
+        let mut value = plan(50, &[mptcp("tdm", "any", false)], Some(59_500));
+        value["tdf"] = json!(1);
+        value["hosts"]["rate_bps"] = json!(10_000_000_000_u64);
+        value["hosts"]["jitter_ns"] = json!(0);
+        let flows = value["flows"].as_array_mut().expect("flows");
+        flows.truncate(2);
+        flows[1]["src_host"] = json!(0);
+        flows[1]["start_ns"] = json!(second_starts);
+        integers(&run(&value).flows, "end_ns")[0]
+    };
+    let (waits, goes_on) = (first_ends(7_200), first_ends(7_400));
+    assert!((20_000..30_000).contains(&(waits - goes_on)));
+    assert_eq!((first_ends(100), first_ends(20_000)), (waits, goes_on));
+}
+
 #[test]
 fn captures_have_its_options() {
     let path = std::env::temp_dir().join(format!("etalon-mptcp-{}.pcapng", std::process::id()));

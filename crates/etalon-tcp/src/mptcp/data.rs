@@ -81,6 +81,12 @@ impl DataSender {
         self.room_end = self.room_end.max(room_end);
     }
 
+    /// Whether the application has written some of its data.
+    #[must_use]
+    pub fn has_written(&self) -> bool {
+        self.written > 0
+    }
+
     /// Whether the application has yet to write some of its data.
     #[must_use]
     pub fn is_writing(&self) -> bool {
