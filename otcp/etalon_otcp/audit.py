@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import logging
 import os
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from io import TextIOWrapper
@@ -17,13 +19,32 @@ from typing import Any
 from etalon.errors import EtalonError
 from etalon_otcp.publication import Document
 
+LOG = logging.getLogger("etalon_otcp")
 LARGEST = 64 << 20
 """Bytes of a file; the last `KEPT` are kept beside it."""
 KEPT = 8
 
 
 class _Handler(RotatingFileHandler):
-    """Each file of the log is its owner's only, those after a rotation, too."""
+    """Each file of the log is its owner's only, after a rotation too. A full disk is reported once."""
+
+    failure = ""
+    _failed = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._failed = False
+        super().emit(record)
+        if self.failure and not self._failed:
+            LOG.warning("%s: written again; lines may be missing", self.baseFilename)
+            self.failure = ""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        self._failed = True
+        if not self.failure:
+            self.failure = (
+                f"{self.baseFilename}: the audit log cannot be written: {sys.exception()}"
+            )
+            LOG.error("%s", self.failure)
 
     def _open(self) -> TextIOWrapper:
         return open(self.baseFilename, "a", opener=_own)
@@ -42,6 +63,7 @@ class Audit:
 
     def __init__(self, path: Path | None) -> None:
         self._log: logging.Logger | None = None
+        self._handler: _Handler | None = None
         if path is None:
             return
         try:
@@ -51,6 +73,12 @@ class Audit:
         handler.setFormatter(logging.Formatter("%(message)s"))
         self._log = logging.Logger("audit", logging.INFO)
         self._log.addHandler(handler)
+        self._handler = handler
+
+    @property
+    def failure(self) -> str:
+        """Why the last line could not be written; empty if it could."""
+        return self._handler.failure if self._handler else ""
 
     def asked(self, who: str, address: str, method: str, path: str, status: int) -> None:
         """A request, and its answer's status; `who` as `host h1` or `operator alice`, empty for strangers."""
@@ -71,7 +99,8 @@ class Audit:
     def close(self) -> None:
         """Nothing is written any more."""
         for handler in self._log.handlers if self._log else ():
-            handler.close()
+            with contextlib.suppress(OSError):  # on a full disk, which was reported
+                handler.close()
         self._log = None
 
     def _write(self, what: str, **more: Any) -> None:

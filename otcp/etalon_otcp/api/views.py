@@ -81,7 +81,7 @@ def health(controller: Controller, listeners: int, complaint: str, operator: boo
     """The status; for operators with the reasons. `complaint` is about the tokens file."""
     view = controller.view
     problems = [*view.problems, *controller.disputes]
-    problems += [text for text in (complaint, controller.failure) if text]
+    problems += [text for text in (complaint, controller.failure, controller.audit.failure) if text]
     with controller.lock:
         up = controller.topology.switches()
     problems += [

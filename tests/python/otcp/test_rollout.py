@@ -270,3 +270,14 @@ def test_what_would_be_told_otherwise() -> None:
     ]
     assert lines[3].endswith("no longer told") and lines[-1] == "3 hosts"
     assert list(differences.text([])) == ["no host would be told anything else"]
+
+
+def test_an_audit_log_on_a_full_disk_is_a_problem_and_fills_no_other_log(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = audit.Audit(Path("/dev/full"))
+    for _ in range(100):
+        log.asked("host h1", "10.0.0.1", "GET", "/v1/hosts/h1/routes", 200)
+    assert "/dev/full: the audit log cannot be written: [Errno 28]" in log.failure
+    log.close()
+    assert len(caplog.records) == 1 and "Traceback" not in capsys.readouterr().err
