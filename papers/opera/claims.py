@@ -99,6 +99,16 @@ def shuffle_p99(results: Results) -> float:
     return of_size(results, "shuffle", 1, 100_000, "p99")
 
 
+def shuffle_clos_p99(results: Results) -> float:
+    """The same on the 3:1 Clos network."""
+    return of_size(results, "shuffle-clos", 1, 100_000, "p99")
+
+
+def shuffle_expander_p99(results: Results) -> float:
+    """The same on the expander."""
+    return of_size(results, "shuffle-expander", 1, 100_000, "p99")
+
+
 def shuffle_mean(results: Results) -> float:
     """Mean completion time in the shuffle, in ms."""
     return of_size(results, "shuffle", 1, 100_000, "mean")

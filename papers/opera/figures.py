@@ -33,6 +33,13 @@ def _shuffle(results: Results) -> Drawing:
     return Drawing("fct_cdf", {"Opera": results.run("shuffle", 1)})
 
 
+def _shuffle_on_packet_networks(results: Results) -> Drawing:
+    series = ("shuffle-clos", "shuffle-expander")
+    return Drawing(
+        "fct_cdf", {results.paper.series[name].title: results.run(name, 1) for name in series}
+    )
+
+
 def _beside(results: Results) -> Drawing:
     measure = results.paper.measures.beside
     shares = {100 * load: measure(results, 100 * load) for load in results.series("beside")}
@@ -44,4 +51,10 @@ def _beside(results: Results) -> Drawing:
     )
 
 
-DRAWINGS = {"7": _over_size("7"), "8": _shuffle, "9": _over_size("9"), "10": _beside}
+DRAWINGS = {
+    "7": _over_size("7"),
+    "8": _shuffle,
+    "8-packet": _shuffle_on_packet_networks,
+    "9": _over_size("9"),
+    "10": _beside,
+}
