@@ -35,8 +35,8 @@ def test_one_network_for_all() -> None:
                 kind = one["transport"]["kind"]
                 transports.setdefault(kind, set()).add(str(one["transport"]))
     assert len(circuits) == 1
-    # Opera, the Clos network and the expander have windows and paths of their own.
-    assert (len(transports["ndp"]), len(transports["rotorlb"])) == (3, 1)
+    # Opera, the Clos network and the expander have windows and paths of their own; the last two have others in the shuffle.
+    assert (len(transports["ndp"]), len(transports["rotorlb"])) == (5, 1)
 
 
 def test_what_takes_long_is_not_run_unasked() -> None:
@@ -89,5 +89,5 @@ def test_every_figure_is_run_judged_and_drawn(tmp_path: Path) -> None:
     assert sum(verdict == "not yet" for verdict in verdicts.values()) == 0
     measured = [claim for claim in result.claims() if claim["measured"] is not None]
     assert len(measured) > len(verdicts) / 3  # in 1 ms few long flows finish
-    drawn = {path.stem.split("-")[0] for path in (tmp_path / "out" / "figures").glob("*.png")}
-    assert drawn >= set(result.paper.drawings)
+    drawn = [f"{path.stem}-" for path in (tmp_path / "out" / "figures").glob("*.png")]
+    assert all(any(one.startswith(f"{name}-") for one in drawn) for name in result.paper.drawings)
