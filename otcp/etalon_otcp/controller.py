@@ -478,8 +478,9 @@ class Controller:
         seat = self._seat_of(says.target) if says.kind == ndp.SOLICITATION else None
         if seat is None and not says.destination[0] & 1:
             mac = says.destination.hex(":")
-            seats = (self._seat_of(address) for address in self._names)
-            seat = next((one for one in seats if one and one[1] == mac), None)
+            with self.lock:
+                seats = [self.topology.seat(name) for name in self.topology.hosts_given]
+            seat = next((one[:2] for one in seats if one and one[1] == mac), None)
         if seat:
             self._send_to(seat[0], heard.frame)
         else:

@@ -14,6 +14,26 @@ COLUMNS = ("here", "arrival", "destination", "next", "uplink", "departure")
 and the slice in which they leave."""
 
 Entry = tuple[int, int, int, int, int, int]
+MOST_ENTRIES = 4_000_000
+
+
+def absent(entries: Sequence[Entry], net: circuits.Circuits) -> tuple[int, Entry, str] | None:
+    """The first entry that names a circuit that there is not: its number, the entry, and a sentence."""
+    for number, entry in enumerate(entries):
+        here, arrival, to, after, uplink, departure = entry
+        there = (
+            max(here, after) < net.racks
+            and to < net.racks
+            and uplink < net.switches
+            and max(arrival, departure) < net.slices
+            and min(entry) >= 0
+        )
+        if not there or int(net.peers[departure, here, uplink]) != after:
+            why = (
+                f"in slice {departure} uplink {uplink} of rack {here} does not lead to rack {after}"
+            )
+            return number, entry, why
+    return None
 
 
 def save(entries: Iterable[Sequence[int]], path: str | Path, force: bool = False) -> Path:

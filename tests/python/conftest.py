@@ -24,6 +24,7 @@ from hypothesis import settings
 
 from etalon import kernel
 from etalon.cli import main
+from etalon.custom import source
 from etalon.plan import Plan
 
 settings.register_profile("etalon", deadline=None)  # machines that test are busy
@@ -203,6 +204,15 @@ class Answer:
     def json(self) -> Any:
         """Standard output, which must be one JSON document."""
         return json.loads(self.out)
+
+
+@pytest.fixture
+def nothing_stays_allowed() -> Iterator[None]:
+    """The user's code that a test allows is not allowed to the next."""
+    before = set(source._allowed)
+    yield
+    source._allowed.clear()
+    source._allowed.update(before)
 
 
 @pytest.fixture

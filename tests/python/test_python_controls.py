@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import pytest
 
 import etalon as et
 from conftest import ROOT, Answer
-from etalon.custom import source
 from etalon.errors import EtalonError, PlanError
 from etalon.results import Run
 from etalon.testing import CheckFailed
@@ -26,12 +25,7 @@ import hooks
 WRITTEN = Path(__file__).with_name("written_controls.py")
 
 
-@pytest.fixture(autouse=True)
-def _nothing_stays_allowed() -> Iterator[None]:
-    before = set(source._allowed)
-    yield
-    source._allowed.clear()
-    source._allowed.update(before)
+pytestmark = pytest.mark.usefixtures("nothing_stays_allowed")
 
 
 def line(queue: int = 40) -> Any:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import etalon as et
 from conftest import Answer, need_kernel
 from etalon import timeflow
 from etalon.circuits import Circuits
-from etalon.custom import source
 from etalon.errors import EtalonError, PlanError, PlanWarning
 from etalon.plan.ways import Ways
 
@@ -56,12 +55,7 @@ to = 1
 """
 
 
-@pytest.fixture(autouse=True)
-def _nothing_stays_allowed() -> Iterator[None]:
-    before = set(source._allowed)
-    yield
-    source._allowed.clear()
-    source._allowed.update(before)
+pytestmark = pytest.mark.usefixtures("nothing_stays_allowed")
 
 
 def earliest(network: Circuits) -> Any:

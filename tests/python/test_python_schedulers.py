@@ -13,7 +13,6 @@ import pytest
 
 import etalon as et
 from conftest import Answer
-from etalon.custom import source
 from etalon.custom.scheduler import Demand, Surroundings
 from etalon.errors import EtalonError, PlanError
 from etalon.results import Run
@@ -123,12 +122,7 @@ def test_a_plans_code_runs_only_if_asked_for(tmp_path: Path, etalon: Callable[..
     assert (tmp_path / "ran").exists()
 
 
-@pytest.fixture(autouse=True)
-def _nothing_stays_allowed() -> Any:
-    before = set(source._allowed)
-    yield
-    source._allowed.clear()
-    source._allowed.update(before)
+pytestmark = pytest.mark.usefixtures("nothing_stays_allowed")
 
 
 def test_a_runs_folder_keeps_the_source(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ import pytest
 import etalon as et
 from conftest import Answer
 from etalon import Flow, after, after_any, wait
-from etalon.custom import source
 from etalon.custom.workload import Hosts
 from etalon.errors import EtalonError, PlanError
 from etalon.results import Run
@@ -21,12 +20,7 @@ from etalon.results import Run
 LINE = et.dumbbell(rate="10Gbps", delay="10us", queue=None, hosts=4)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_stays_allowed() -> Iterator[None]:
-    before = set(source._allowed)
-    yield
-    source._allowed.clear()
-    source._allowed.update(before)
+pytestmark = pytest.mark.usefixtures("nothing_stays_allowed")
 
 
 def run(work: Any, *others: Any, **more: Any) -> Run:

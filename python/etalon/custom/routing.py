@@ -12,9 +12,8 @@ from etalon.circuits import Circuits
 from etalon.custom import source
 from etalon.custom.capture import unwrapped
 from etalon.errors import EtalonError, PlanError
-from etalon.timeflow import COLUMNS, Entry
+from etalon.timeflow import COLUMNS, MOST_ENTRIES, Entry, absent
 
-MOST_ENTRIES = 4_000_000
 EXAMPLE = f"[({', '.join(COLUMNS)}), ...]"
 
 
@@ -72,27 +71,6 @@ def table(answer: Any) -> list[Entry]:
             ) from None
         entries.append((here, arrival, destination, after, uplink, departure))
     return entries
-
-
-def absent(
-    entries: list[Entry] | tuple[Entry, ...], net: Circuits
-) -> tuple[int, Entry, str] | None:
-    """The first entry that names a circuit that there is not: its number, the entry, and a sentence."""
-    for number, entry in enumerate(entries):
-        here, arrival, to, after, uplink, departure = entry
-        there = (
-            max(here, after) < net.racks
-            and to < net.racks
-            and uplink < net.switches
-            and max(arrival, departure) < net.slices
-            and min(entry) >= 0
-        )
-        if not there or int(net.peers[departure, here, uplink]) != after:
-            why = (
-                f"in slice {departure} uplink {uplink} of rack {here} does not lead to rack {after}"
-            )
-            return number, entry, why
-    return None
 
 
 def told(net: Circuits) -> str:

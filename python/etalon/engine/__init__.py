@@ -54,5 +54,5 @@ def check(
             raise gather(found, file or plan.name)
         source.refuse(plan.sources, file or plan.name)
         code.plugins(plan)  # which fails now rather than in the middle of a sweep
-        assert plan.answered is not None  # and so does routing
+        _ = plan.answered  # and so does routing
     return chosen

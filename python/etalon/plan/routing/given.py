@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal
 
 from etalon import timeflow
 from etalon.circuits import Circuits
-from etalon.custom.routing import MOST_ENTRIES, absent
 from etalon.errors import PlanError
 from etalon.plan.base import said_of_file
 from etalon.plan.routing.base import Way
@@ -35,11 +34,12 @@ class Given(Way):
 
     def problems(self, key: str, net: Circuits, racks: int) -> Iterator[PlanError]:
         """What entries say of circuits that there are not. That ways end is for the core to see."""
-        if not self.entries or len(self.entries) > MOST_ENTRIES:
+        if not self.entries or len(self.entries) > timeflow.MOST_ENTRIES:
             yield PlanError(
-                f"needs 1 to {MOST_ENTRIES} entries, or a file with them", key=f"{key}.entries"
+                f"needs 1 to {timeflow.MOST_ENTRIES} entries, or a file with them",
+                key=f"{key}.entries",
             )
-        if wrong := absent(self.entries, net):
+        if wrong := timeflow.absent(self.entries, net):
             index, _, why = wrong
             yield PlanError(why, key=f"{key}.entries.{index}")
 

@@ -16,7 +16,7 @@ from etalon.plan.routing.base import Way
 from etalon.plan.routing.direct import Direct
 from etalon.plan.routing.given import with_file
 from etalon.plan.routing.ways import WAYS
-from etalon.plan.routing.written import with_source
+from etalon.plan.routing.written import with_text
 from etalon.units import Size
 
 CLASSES = ("low", "bulk")
@@ -84,7 +84,7 @@ def with_tables(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     at `folder`."""
     if "routing" not in values:
         return dict(values)
-    routing = with_source(values["routing"], folder, "routing")
+    routing = with_text(values["routing"], folder, "routing")
     if not isinstance(routing, Mapping):
         return {**values, "routing": routing}
     made = dict(routing)
@@ -93,7 +93,7 @@ def with_tables(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for name in CLASSES:
         if name not in made:
             continue
-        way = made[name] = with_source(made[name], folder, f"routing.{name}")
+        way = made[name] = with_text(made[name], folder, f"routing.{name}")
         if isinstance(way, Mapping) and isinstance(way.get("file"), str):
             made[name] = with_file(way, folder, f"routing.{name}")
     return {**values, "routing": made}

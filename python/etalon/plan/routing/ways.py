@@ -13,7 +13,8 @@ from etalon.plan.routing.paths import Expander, Ksp
 from etalon.plan.routing.rotorlb import RotorLb
 from etalon.plan.routing.shortest import Shortest
 from etalon.plan.routing.vlb import Vlb
-from etalon.plan.routing.written import WRITTEN, Written
+from etalon.plan.routing.written import Written
+from etalon.plan.written import WRITTEN
 
 WAYS = Kinds(
     "direct",

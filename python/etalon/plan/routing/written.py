@@ -7,18 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import Field
-
 from etalon.custom import source as sources
 from etalon.custom.capture import captured
 from etalon.plan.base import Reference
 from etalon.plan.routing.base import Way
-
-WRITTEN = "FILE.py:NAME"
-"""What stands for a user's function among the kinds of routing."""
+from etalon.plan.written import FromSource, with_source
 
 
-class Written(Way):
+class Written(FromSource, Way):
     """A time-flow table that a function of the user's returns."""
 
     which: ClassVar = "that a function of yours returns"
@@ -27,22 +23,18 @@ class Written(Way):
     )
     kind: Reference
     """A function and its file, such as `"my.py:earliest"`, which runs only with `--code`."""
-    source: dict[str, str] = Field(default_factory=dict)
-    """The text of that file, by its name. Reading the plan fills this in, so that the plan contains all code that it
-    runs."""
 
     def resolve(self) -> Any:
         """What names the function: its table takes this place when an engine runs the plan."""
         return {"function": self.kind}
 
 
-def with_source(way: Any, folder: Path, key: str) -> Any:
-    """A way with the text of the file in which its function stands, if a function it is; paths start at `folder`."""
+def with_text(way: Any, folder: Path, key: str) -> Any:
+    """A way, with the text of the file in which its function stands if it is one; paths start at `folder`."""
     table = {"kind": way} if isinstance(way, str) or callable(way) else way
     if not isinstance(table, Mapping):
         return way
     kind = captured(table.get("kind"))
     if not sources.is_reference(kind):
         return way
-    name, texts = sources.read(kind, folder, key, table.get("source"))
-    return {**table, "kind": name, "source": texts}
+    return with_source({**table, "kind": kind}, folder, key)

@@ -13,13 +13,7 @@ from etalon.plan.base import Kinds, Table
 from etalon.plan.explain import build
 from etalon.plan.network import Network
 from etalon.plan.schedules.base import Schedule
-from etalon.plan.schedules.computed import (
-    SCHEDULERS,
-    WRITTEN,
-    Computed,
-    Written,
-    with_source,
-)
+from etalon.plan.schedules.computed import SCHEDULERS, Computed, Written
 from etalon.plan.schedules.fixed import with_week
 from etalon.plan.schedules.known import Known, with_demand
 from etalon.plan.schedules.rotation import Rotation
@@ -27,6 +21,7 @@ from etalon.plan.schedules.rules import RULES
 from etalon.plan.schedules.slices import Listed, with_slices
 from etalon.plan.schedules.static import with_graph
 from etalon.plan.schedules.strobe import Strobe
+from etalon.plan.written import WRITTEN, with_source
 
 __all__ = [
     "DESCRIPTIONS",
@@ -101,7 +96,7 @@ def with_files(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if isinstance(schedule.get("demand"), str):
         schedule = with_demand(schedule, folder)
     if is_reference(schedule.get("kind")):
-        schedule = with_source(schedule, folder)
+        schedule = with_source(schedule, folder, "schedule.kind")
     return {**values, "schedule": schedule}
 
 

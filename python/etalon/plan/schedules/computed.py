@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
-
 from etalon import _core
-from etalon.custom import source as sources
 from etalon.errors import PlanError
 from etalon.plan.base import Choice, Reference
 from etalon.plan.network import Network
 from etalon.plan.schedules.base import Windowed
 from etalon.plan.schedules.rules import RULES
+from etalon.plan.written import FromSource
 from etalon.units import Time, shown
 
 SCHEDULERS = {name: about for name, about in _core.schedulers() if name not in RULES}
@@ -73,11 +70,7 @@ class Computed(Windowed):
         yield from super().problems(network)
 
 
-WRITTEN = "FILE.py:NAME"
-"""What stands for a user's function among the kinds of schedule."""
-
-
-class Written(Computed):
+class Written(FromSource, Computed):
     """As any scheduler that computes weeks, but for a function of the user's."""
 
     which: ClassVar = "that a function of yours computes"
@@ -86,12 +79,3 @@ class Written(Computed):
     )
     kind: Reference
     """A function and its file, such as `"my.py:longest_first"`, which runs only with `--code`."""
-    source: dict[str, str] = Field(default_factory=dict)
-    """The text of that file, by its name. Reading the plan fills this in, so that the plan contains all code that it
-    runs."""
-
-
-def with_source(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The table with the text of the file in which its function stands; paths start at `folder`."""
-    kind, texts = sources.read(table["kind"], folder, "schedule.kind", table.get("source"))
-    return {**table, "kind": kind, "source": texts}
