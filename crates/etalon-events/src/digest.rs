@@ -3,7 +3,7 @@
 
 use etalon_units::Time;
 
-use crate::Event;
+use crate::{Event, Plane};
 
 /// Mixes what happens, in order.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,14 @@ impl Digest {
         }
     }
 
+    /// Mixes the plane on which a packet leaves a queue that several uplinks serve. Neither queue nor week tells it.
+    #[inline]
+    pub fn leaves_on(&mut self, plane: Plane) {
+        if plane != Plane::PACKET {
+            self.mix(plane.0.into());
+        }
+    }
+
     /// The digest of what was mixed so far.
     #[must_use]
     pub const fn value(self) -> u64 {
@@ -42,8 +50,8 @@ impl Digest {
 }
 
 /// The queue that a packet joins, leaves or finds full, as a number; 0 for the pair's own VOQ. The plane follows from it, or from
-/// the week that the network adopts, which is mixed as a whole; and the queue that it departs from is the last one that it left. In networks of
-/// circuits a packet that waits for any circuit to its rack leaves its rack pair's queue by an uplink that nothing mixed tells.
+/// the week that the network adopts, which is mixed as a whole; and the queue that it departs from is the last one that it left. Where
+/// neither tells the plane, [`Digest::leaves_on`] mixes it.
 #[inline(always)] // a constant where the event is known
 fn way(racks: u64, event: &Event) -> u64 {
     match *event {
@@ -66,7 +74,7 @@ fn word(high: u16, low: u16) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Pair, Plane, QueueId};
+    use crate::{Pair, QueueId};
     use etalon_units::Span;
 
     #[test]

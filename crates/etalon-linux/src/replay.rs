@@ -265,13 +265,13 @@ impl<'a, O: Observer> Replay<'a, O> {
         self.flows.begin(self.now);
     }
 
-    /// Whether what is no plane of an event is a TDN, or the uplink of a circuit that is asked for.
-    #[cold]
+    /// Whether what is no plane of an event is a TDN, the uplink of a circuit that is asked for, or the one that a packet leaves by.
     fn is_numbered(&self, event: &Event) -> bool {
         let uplinks = self.plan.network.kind().uplinks();
         let is_uplink = |plane: Plane| (1..=uplinks).contains(&plane.0);
         match *event {
-            Event::Joined { plane, .. }
+            Event::Dequeue { plane, .. }
+            | Event::Joined { plane, .. }
             | Event::Changing { plane, .. }
             | Event::Connected { plane, .. }
             | Event::Awaited { plane, .. }

@@ -276,6 +276,7 @@ impl Probe for Metrics {
                     self.dequeued(time, pair, len, bytes, plane);
                     return;
                 }
+                self.digest.leaves_on(plane);
                 self.hops += 1;
                 self.sent(time, queue, len, bytes);
             }

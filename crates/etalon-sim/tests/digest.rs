@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs that differ only in the planes that packets take have different digests, though the digest mixes no packet's plane: it follows from
-//! the week that the network adopts, or from the queue that a packet leaves, both of which are mixed. Not so in a network of circuits where
-//! a packet waits for any circuit to its rack (`direct`, RotorLB): nothing that is mixed tells the uplink by which it leaves.
+//! Runs that differ only in the planes that packets take have different digests. A packet's plane mostly follows from the week that the
+//! network adopts, or from the queue that the packet leaves, both of which are mixed. In a network of circuits a packet may wait for any
+//! circuit to its rack (`direct`, RotorLB): then the digest mixes the uplink by which it leaves.
 
 use crate::common::{integers, run, strobe, tcp};
 use etalon_sim::Results;
@@ -36,8 +36,8 @@ fn the_week_tells_which_kind_of_circuits_a_pair_has() {
     differ_in_planes(&over(1), &over(2));
 }
 
-#[test]
-fn the_queue_tells_which_uplink_a_packet_leaves_by() {
+/// Two racks with two uplinks, of which one joins them: the first or the second.
+fn by_either_uplink(routing: &Value) -> [Value; 2] {
     let switch = |sources: [i32; 2]| {
         json!({"rate_bps": 10_000_000_000u64, "delay_ns": 500, "offset_ns": 0,
             "rotation": [{"sources": sources, "day_ns": 100_000, "night_ns": 0}]})
@@ -46,10 +46,22 @@ fn the_queue_tells_which_uplink_a_packet_leaves_by() {
         json!({"seed": 1, "tdf": 1, "duration_ns": 4_000_000, "warmup_ns": 0,
             "hosts": {"racks": 2, "per_rack": 2, "mtu": 1500, "rate_bps": 10_000_000_000u64, "delay_ns": 1000, "jitter_ns": 0},
             "network": {"ocs": {"access": {"rate_bps": 10_000_000_000u64, "delay_ns": 0}, "uplinks": uplinks,
-                "classes": [{"name": "all", "queue": {"room": 400}, "routing": {"expander": {"paths": 1, "equal": true}}}]}},
+                "classes": [{"name": "all", "queue": {"room": 400}, "routing": routing}]}},
             "tcp": tcp(), "measure": {"pair": [0, 1], "weeks_per_run": 3},
             "flows": [{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "cubic", "start_ns": 0}]})
     };
     let (joins, idles) = (switch([1, 0]), switch([-1, -1]));
-    differ_in_planes(&over([joins.clone(), idles.clone()]), &over([idles, joins]));
+    [[&joins, &idles], [&idles, &joins]].map(|[one, other]| over([one.clone(), other.clone()]))
+}
+
+#[test]
+fn the_queue_tells_which_uplink_a_packet_leaves_by() {
+    let [one, other] = by_either_uplink(&json!({"expander": {"paths": 1, "equal": true}}));
+    differ_in_planes(&one, &other);
+}
+
+#[test]
+fn a_packet_that_waited_for_any_uplink_tells_which_it_took() {
+    let [one, other] = by_either_uplink(&json!("direct"));
+    differ_in_planes(&one, &other);
 }

@@ -111,7 +111,7 @@ impl<H: Copy> Circuits<H> {
                 let ((waiting, queue), pool, _) = self.with_packets(place);
                 let inside = pool.get(id);
                 let left = (waiting.len(), inside.packet.bytes);
-                probe.on(now, dequeued(inside.pair(), queue, left));
+                probe.on(now, dequeued((inside.pair(), queue), Plane::PACKET, left));
                 self.reach(now, node, id, sink, probe);
             }
         }

@@ -8,7 +8,7 @@ use etalon_switch::{DropReason, Event, Pair, Plane, Probe, QueueId, Sink, tell};
 use etalon_units::Time;
 
 use super::Circuits;
-use super::changes::Change;
+use super::changes::{Change, plane_of};
 use super::inside::{Kind, NO_SLICE, NOBODY, Pool, Sending};
 
 /// A queue: of a port, or of what waits at a node for a circuit to another.
@@ -22,15 +22,19 @@ pub(super) enum Place {
 /// The circuits that a packet leaves by, by place: of its node's uplink, and of the same uplink at the far end. None if it leaves by no uplink.
 type Over = Option<(usize, usize)>;
 
-/// A packet of so many bytes left a queue, which then holds `len`.
+/// A packet of so many bytes left a queue, which then holds `len`. The plane is its uplink's where several serve the queue.
 #[inline]
-pub(super) fn dequeued(pair: Pair, queue: QueueId, (len, bytes): (u32, u32)) -> Event {
+pub(super) fn dequeued(
+    (pair, queue): (Pair, QueueId),
+    plane: Plane,
+    (len, bytes): (u32, u32),
+) -> Event {
     Event::Dequeue {
         pair,
         queue,
         len,
         bytes,
-        plane: Plane::PACKET,
+        plane,
     }
 }
 
@@ -205,7 +209,7 @@ impl<H: Copy> Circuits<H> {
         inside.last = queue;
         let (pair, handle) = (inside.pair(), inside.packet.handle);
         tell::joined(now, (pair, queue), (1, bytes), is_marked, probe);
-        probe.on(now, dequeued(pair, queue, (0, bytes)));
+        probe.on(now, dequeued((pair, queue), Plane::PACKET, (0, bytes)));
         let port = &mut self.ports[number as usize];
         let wire = &self.wires[usize::from(port.wire)];
         sink.dequeued(now, handle, port.transmission(wire, left));
@@ -457,7 +461,11 @@ impl<H: Copy> Circuits<H> {
             waiting.send(list, bytes);
         }
         let (len, left) = (waiting.len(), waiting.bytes());
-        probe.on(now, dequeued(pair, queue, (len, bytes)));
+        let plane = match (place, self.kinds[number as usize]) {
+            (Place::Voq(..), Kind::Up { uplink, .. }) => plane_of(uplink),
+            _ => Plane::PACKET,
+        };
+        probe.on(now, dequeued((pair, queue), plane, (len, bytes)));
         let port = &mut self.ports[number as usize];
         let wire = &self.wires[usize::from(port.wire)];
         sink.dequeued(now, handle, port.transmission(wire, left));
