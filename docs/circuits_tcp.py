@@ -8,7 +8,7 @@ python docs/circuits_tcp.py --tdns        # TDTCP and MPTCP on Opera alone, on b
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -170,16 +170,21 @@ def tdns_on_linux() -> Iterator[str]:
 
 def main() -> None:
     """Runs everything, prints the tables and writes them into the page."""
-    options = sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--linux", action="store_true", help="real Linux TCP too")
+    parser.add_argument(
+        "--tdns", action="store_true", help="TDTCP and MPTCP on Opera alone, on both engines"
+    )
+    options = parser.parse_args()
     lines = ["In the simulator, means over three seeds:", "", *tdns()]
-    if options:
+    if options.linux or options.tdns:
         lines += ["", "On both engines, CUBIC, one seed, 20 ms:", "", *tdns_on_linux()]
     pages.put(PAGE, "\n".join(lines) + "\n", part="tdns")
     print("\n".join(lines))
-    if "--tdns" in options:
+    if options.tdns:
         return
     lines = ["The simulator, means over three seeds:", "", *table("sim", SEEDS)]
-    if "--linux" in options:
+    if options.linux:
         lines += ["", "Real Linux TCP, one seed, 20 ms:", "", *table("linux", SEEDS[:1])]
     print("\n".join(lines))
     pages.put(PAGE, "\n".join(lines) + "\n")

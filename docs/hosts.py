@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Writes the table of docs/hosts.md: how much results depend on what is assumed of end hosts."""
 
+import argparse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,7 @@ def table() -> Iterator[str]:
 
 def main() -> None:
     """Runs everything, prints the table and writes it into the page."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     text = "\n".join(table())
     print(text)
     pages.put(PAGE, text + "\n")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """How long iterations of jobs take on the simulator, and with real Linux TCP: the table of docs/jobs.md."""
 
+import argparse
+
 import etalon as et
 from etalon import kernel
 
@@ -25,12 +27,19 @@ def times(algorithm: str, ranks: int, size: str, engine: str) -> list[float]:
     return [(end - start) / 1e3 for start, end in rows.select("start_ns", "end_ns").rows()]
 
 
-if kernel.find(250) is None:
-    raise SystemExit("this table needs the Linux engine's kernel: etalon kernel build")
-print("| algorithm | ranks | size | simulator | Linux | difference, iteration 3 |")
-print("|---|---:|---:|---:|---:|---:|")
-for algorithm, ranks, size in CASES:
-    sim, linux = (times(algorithm, ranks, size, engine) for engine in ("sim", "linux"))
-    said = [", ".join(f"{one:.0f}" for one in all_of) for all_of in (sim, linux)]
-    far = f"{round((linux[2] / sim[2] - 1) * 100, 2) or 0.0:+.2f} %"
-    print(f"| {algorithm} | {ranks} | {size} | {said[0]} | {said[1]} | {far} |")
+def main() -> None:
+    """A row for each case."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    if kernel.find(250) is None:
+        raise SystemExit("this table needs the Linux engine's kernel: etalon kernel build")
+    print("| algorithm | ranks | size | simulator | Linux | difference, iteration 3 |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for algorithm, ranks, size in CASES:
+        sim, linux = (times(algorithm, ranks, size, engine) for engine in ("sim", "linux"))
+        said = [", ".join(f"{one:.0f}" for one in all_of) for all_of in (sim, linux)]
+        far = f"{round((linux[2] / sim[2] - 1) * 100, 2) or 0.0:+.2f} %"
+        print(f"| {algorithm} | {ranks} | {size} | {said[0]} | {said[1]} | {far} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -6,6 +6,7 @@ python docs/jobs_speed.py           # two minutes, 4 GB
 
 from __future__ import annotations
 
+import argparse
 import resource
 import subprocess
 import sys
@@ -100,8 +101,13 @@ def one(name: str) -> None:
 
 def main() -> None:
     """Each row in a process of its own."""
-    if len(sys.argv) > 1:
-        one(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "row", nargs="?", choices=(*RUNS, GOAL), metavar="ROW", help="only this row"
+    )
+    row = parser.parse_args().row
+    if row:
+        one(row)
         return
     print("| job | processor time (s) | memory (MB) |\n|---|---:|---:|", flush=True)
     for name in (*RUNS, GOAL):

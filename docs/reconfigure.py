@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Writes the tables of docs/reconfigure.md: how long a change of circuits may take until it does not pay, by transport."""
 
+import argparse
 import math
 from itertools import pairwise
 from pathlib import Path
@@ -99,6 +100,7 @@ def tables() -> str:
 
 def main() -> None:
     """Runs everything, prints the table and writes it into the page."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     text = tables()
     print(text)
     pages.put(PAGE, text + "\n")

@@ -7,6 +7,7 @@ However many racks there are, the same milliseconds are compared: in the first o
 takes 1.4 times the instructions that it takes later.
 """
 
+import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,6 +131,7 @@ def draw(costs: Costs) -> bytes:
 
 def main() -> None:
     """Runs everything, prints the table, draws the figure."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     costs = {name: [point.cost() for point in points] for name, points in LINES.items()}
     print(machine())
     print("\n".join(table(costs)))

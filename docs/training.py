@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,7 @@ def table() -> str:
 
 def main() -> None:
     """Runs everything, prints the table and writes it into the page."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     text = table()
     print(text)
     pages.put(PAGE, text + "\n")

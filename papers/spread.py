@@ -11,7 +11,7 @@ already keep their number: the seeds of a round follow those of the round before
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -79,4 +79,8 @@ def main(name: str, figures: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("paper")
+    parser.add_argument("figure", nargs="*")
+    asked = parser.parse_args()
+    main(asked.paper, asked.figure)

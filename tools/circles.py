@@ -10,8 +10,8 @@ What a file only passes on (`pub use`) counts as the declaring file's. `mod` nee
 
 from __future__ import annotations
 
+import argparse
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -165,13 +165,16 @@ def crates() -> dict[str, Path]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("crate", nargs="*", help="also what leads from file to file")
+    chosen = parser.parse_args().crate
     for name, source in crates().items():
-        if sys.argv[1:] and name not in sys.argv[1:]:
+        if chosen and name not in chosen:
             continue
         crate = Crate(source)
         for circle in circles(crate.needs):
             print(f"{name}: {len(circle)} files")
-            for module in circle if sys.argv[1:] else ():
+            for module in circle if chosen else ():
                 others = ("::".join(other) or "lib" for other in crate.needs[module] & set(circle))
                 print(f"    {'::'.join(module) or 'lib'} -> {', '.join(sorted(others))}")
 

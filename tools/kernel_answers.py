@@ -8,6 +8,7 @@ Run it after a change of kernel/config, or of a patch that changes a Kconfig fil
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import sys
 
@@ -20,6 +21,7 @@ from etalon.kernel.recipe import recipe
 
 def main() -> None:
     """Asks and writes."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     lacking = [name for name in ("flex", "bison") if shutil.which(name) is None]
     if lacking:
         sys.exit(f"error: {' and '.join(lacking)} are missing: apt-get install {' '.join(lacking)}")

@@ -9,6 +9,7 @@ Any Python 3 runs it, before there is an environment. As root on Debian or Ubunt
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -99,4 +100,6 @@ def main(name: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("list", choices=("kernel", "tests"))
+    sys.exit(main(parser.parse_args().list))

@@ -7,6 +7,7 @@ python tools/spdx.py --write    # writes it there
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -55,15 +56,18 @@ def has_line(name: str) -> bool:
 
 def main() -> None:
     """Names them, or writes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="write it there")
+    write = parser.parse_args().write
     lacking = [name for name in sources() if not has_line(name)]
     for name in lacking:
-        if "--write" in sys.argv:
+        if write:
             text = (ROOT / name).read_text(encoding="utf-8")
             at = place(text)
             (ROOT / name).write_text(f"{text[:at]}{line(name)}\n{text[at:]}", encoding="utf-8")
         else:
             print(f'{name}: has no "{line(name)}"', file=sys.stderr)
-    sys.exit("--write" not in sys.argv and bool(lacking))
+    sys.exit(not write and bool(lacking))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ maturin runs this with the core that counts (`pgo-command` in pyproject.toml); n
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import etalon as et
@@ -28,6 +29,7 @@ DURATIONS = {
 
 def main() -> None:
     """Runs them, one after the other."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for name, duration in DURATIONS.items():
         et.run(BENCHES / f"{name}.toml", duration=duration, warmup="0s", progress=lambda _: None)
 

@@ -9,6 +9,7 @@ patches to TCP or the driver have changed much, or for another gcc. Needs what b
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -31,6 +32,7 @@ PATIENCE_S = 300
 
 def main() -> None:
     """Builds, runs and packs."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     kernel.image(HZ, None, lambda step: print(step, file=sys.stderr))
     with tempfile.TemporaryDirectory(dir=places.trees()) as scratch:
         tree = Path(scratch, "linux")

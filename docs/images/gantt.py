@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import etalon as et
@@ -12,6 +13,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "two_jobs.toml"
 
 def main() -> None:
     """Runs the example on the simulator."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     run = et.run(EXAMPLE)
     run.plot.gantt(iteration=1).savefig(Path(__file__).with_suffix(".png"))
 

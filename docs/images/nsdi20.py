@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 
@@ -18,6 +19,7 @@ PANELS = [
 
 def main() -> None:
     """Writes nsdi20.png beside this file."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     claims = json.loads((ROOT / "runs/demo/results.json").read_text())["claims"]
     import matplotlib.pyplot as plt
 

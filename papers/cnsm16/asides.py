@@ -8,7 +8,7 @@ python papers/cnsm16/asides.py engines     # Linux beside the simulator, by the 
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -335,8 +335,13 @@ IN_SIMULATOR = {
 ASIDES = {**IN_SIMULATOR, engines.__name__: engines}
 
 if __name__ == "__main__":
-    unknown = set(sys.argv[1:]) - ASIDES.keys()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "aside", nargs="*", help=f"{', '.join(ASIDES)}; by default all in the simulator"
+    )
+    asked = parser.parse_args().aside
+    unknown = set(asked) - ASIDES.keys()
     if unknown:
-        sys.exit(f"there is no aside {sorted(unknown)[0]}; there are {', '.join(ASIDES)}")
-    for chosen in sys.argv[1:] or IN_SIMULATOR:
+        parser.error(f"there is no aside {sorted(unknown)[0]}; there are {', '.join(ASIDES)}")
+    for chosen in asked or IN_SIMULATOR:
         ASIDES[chosen]()

@@ -7,7 +7,7 @@ python papers/etalon18/asides.py --linux    # the same flows on hosts with real 
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -245,7 +245,9 @@ def _times(values: list[float]) -> str:
 
 
 if __name__ == "__main__":
-    if "--linux" in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--linux", action="store_true", help="on hosts with real Linux TCP")
+    if parser.parse_args().linux:
         linux()
     else:
         for print_numbers in (

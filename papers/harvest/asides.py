@@ -6,6 +6,7 @@ python papers/harvest/asides.py    # a minute of processor time
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import etalon as et
@@ -28,6 +29,7 @@ SHOWN = (0, 1, 7)
 
 def main() -> None:
     """One line a point and setting: iterations over the closed form, in percent."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     form = PAPER.measures.closed_form
     for series, x in POINTS:
         for name, changes in SETTINGS.items():

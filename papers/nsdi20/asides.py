@@ -7,7 +7,7 @@ python papers/nsdi20/asides.py --linux     # those of real Linux: figure 10 with
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,9 @@ def _resized(tau_us: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    if "--linux" in sys.argv[1:]:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--linux", action="store_true", help="those of real Linux")
+    if parser.parse_args().linux:
         losses_on_linux()
     else:
         undilated()

@@ -6,6 +6,7 @@ python papers/powertcp/asides.py
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ AHEAD = (600, 1800)
 
 def main() -> None:
     """Each circuit delay, N and number of flows, with reTCP's VOQ of several sizes."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     paper = Paper.load("powertcp")
     tail, fill = paper.measures.tail, paper.measures.fill
     also = paper.series["transports"].also

@@ -7,6 +7,7 @@ python papers/rotornet/asides.py
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import etalon as et
@@ -17,6 +18,7 @@ PAPER = Paper.load(str(Path(__file__).parent))
 
 def main() -> None:
     """A line for each number of hosts: the share of racks that a rack sends to, and the throughput."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     measures = PAPER.measures
     plan = et.Plan.load(PAPER.folder / "plans" / "rotorlb-permutation.toml")
     for hosts in (1, 2, 4, 8):

@@ -7,7 +7,7 @@ python papers/sigcomm22/asides.py --linux    # the same on hosts with real Linux
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ from typing import Any
 import etalon as et
 from etalon.reproduce.paper import Paper
 
-ENGINE = "linux" if "--linux" in sys.argv else "sim"
+PARSER = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+PARSER.add_argument("--linux", action="store_true", help="on hosts with real Linux TCP")
+ENGINE = "linux" if PARSER.parse_args().linux else "sim"
 PAPER = Paper.load(str(Path(__file__).parent), ENGINE)
 SHORT = {"duration": "602ms"}
 """400 weeks."""
