@@ -305,8 +305,21 @@ def checked(name: str, peers: NDArray[np.int32]) -> Circuits:
     try:
         made.hops()
     except ValueError as error:
-        raise PlanError(str(error)) from None
+        raise PlanError(_one_way(peers) or str(error)) from None
     return made
+
+
+def _one_way(peers: NDArray[np.int32]) -> str | None:
+    """A sentence about the first circuit that does not lead back, of a switch that is no permutation; None without one."""
+    for slot, switch in np.ndindex(peers.shape[0], peers.shape[2]):
+        there = peers[slot, :, switch].tolist()
+        if sorted(there) == list(range(len(there))):
+            continue
+        for rack, peer in enumerate(there):
+            if peer != NOBODY and there[peer] != rack:
+                leads = "nowhere" if there[peer] == NOBODY else f"to rack {there[peer]}"
+                return f"slice {slot}: switch {switch} joins rack {rack} to rack {peer}, but leads rack {peer} {leads}"
+    return None
 
 
 def rows_of(path: Path, what: str) -> Iterator[tuple[int, list[str]]]:

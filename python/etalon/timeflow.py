@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from etalon import circuits, files
 from etalon.errors import EtalonError, PlanError
@@ -33,6 +36,41 @@ def absent(entries: Sequence[Entry], net: circuits.Circuits) -> tuple[int, Entry
                 f"in slice {departure} uplink {uplink} of rack {here} does not lead to rack {after}"
             )
             return number, entry, why
+    return None
+
+
+def misleading(entries: Sequence[Entry], net: circuits.Circuits) -> tuple[int, Entry, str] | None:
+    """The first entry, of those whose circuits exist, that cannot be followed: its number, the entry, and a sentence."""
+    met: dict[tuple[int, int], list[int]] = {}
+    for slot, here, uplink in np.ndindex(net.peers.shape):
+        met.setdefault((here, int(net.peers[slot, here, uplink])), []).append(slot)
+    table: dict[tuple[int, int, int], Entry] = {}
+    for number, entry in enumerate(entries):
+        here, arrival, to, after, _, departure = entry
+        if here == to:
+            return number, entry, "it leads from a rack to itself"
+        if entry[:3] in table:
+            return number, entry, "another entry has the same rack, arrival and destination"
+        table[entry[:3]] = entry
+        slots = met[here, after]
+        first = slots[bisect_left(slots, arrival) % len(slots)]
+        if first != departure:
+            return number, entry, f"rack {here} meets rack {after} in slice {first}, before it"
+    ends: set[tuple[int, int, int]] = set()
+    for number, entry in enumerate(entries):
+        path: dict[tuple[int, int, int], None] = {}
+        here, slot, to = place = entry[:3]
+        while here != to and place not in ends:
+            if place in path:
+                racks = " ".join(str(one[0]) for one in path)
+                return number, entry, f"its path is a loop, through racks {racks} {here}"
+            path[place] = None
+            if place not in table:
+                why = f"its path leads to rack {here} in slice {slot}, which has no entry for rack {to}"
+                return number, entry, why
+            _, _, _, here, _, slot = table[place]
+            place = (here, slot, to)
+        ends.update(path)
     return None
 
 
@@ -65,7 +103,7 @@ def load(path: str | Path) -> list[Entry]:
         values = circuits.integers(path, number, words)
         if len(values) != len(COLUMNS) or min(values) < 0:
             raise PlanError(
-                f"an entry has {len(COLUMNS)} whole numbers: {' '.join(COLUMNS)}",
+                f"an entry has {len(COLUMNS)} whole numbers, from 0 on: {' '.join(COLUMNS)}",
                 file=f"{path}:{number}",
             )
         here, arrival, destination, next_, uplink, departure = values

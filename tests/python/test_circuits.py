@@ -117,7 +117,7 @@ def test_matchings_of_operas_generator_are_read(tmp_path: Path) -> None:
         ("2 1\n1\n", ":2: has 1 numbers, not 2: one for each of 2 racks and 1 switches"),
         ("2 1\n1 x\n", ":2: contains something other than whole numbers"),
         ("2 1\n1 2\n", ":2: a rack is a number from 0 to 1"),
-        ("2 1\n1 -1\n", "slice 0: switch 0 joins rack 0 to a rack that it does not join to rack 0"),
+        ("2 1\n1 -1\n", "slice 0: switch 0 joins rack 0 to rack 1, but leads rack 1 nowhere"),
     ],
 )
 def test_bad_files_get_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:

@@ -12,7 +12,7 @@ from etalon.circuits import Circuits
 from etalon.custom import source
 from etalon.custom.capture import unwrapped
 from etalon.errors import EtalonError, PlanError
-from etalon.timeflow import COLUMNS, MOST_ENTRIES, Entry, absent
+from etalon.timeflow import COLUMNS, MOST_ENTRIES, Entry, absent, misleading
 
 EXAMPLE = f"[({', '.join(COLUMNS)}), ...]"
 
@@ -40,7 +40,7 @@ class Answered:
             ) from error
         try:
             self.entries = table(answer)
-            if wrong := absent(self.entries, net):
+            if wrong := absent(self.entries, net) or misleading(self.entries, net):
                 raise PlanError("entry {}, {}: {}".format(*wrong))
         except PlanError as error:
             raise EtalonError(

@@ -11,6 +11,8 @@ from etalon.errors import PlanError
 from etalon.plan import circuit_plans, streaming, tdns
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network, Ocs, Switched
+from etalon.plan.network.failure import absent_uplinks
+from etalon.plan.network.ocs import ClassQueue
 from etalon.plan.resolve import (
     given_configurations,
     resolve,
@@ -18,9 +20,10 @@ from etalon.plan.resolve import (
     week_ns,
 )
 from etalon.plan.routing.rotorlb import RotorLb as RotorLbWay
+from etalon.plan.routing.table import CLASSES
 from etalon.plan.schedules import Rotation
 from etalon.plan.schedules.asked import Asked
-from etalon.plan.transport import Ndp, RotorLb
+from etalon.plan.transport import Ndp, RotorLb, oversized
 from etalon.plan.workloads.base import Workload
 from etalon.units import RATE, TIME, S, rounded, shown
 
@@ -82,6 +85,7 @@ def _circuit_switches(plan: Experiment, network: Ocs) -> Iterator[PlanError]:
     schedule = plan.schedule
     if isinstance(schedule, Asked):
         yield from schedule.wrong_uplinks(network)
+        yield from absent_uplinks(network.failure, network.circuits.switches)
         for name, way in plan.routing.classes.items():
             if way.kind not in ASKED_WAYS:
                 yield PlanError(
@@ -118,6 +122,12 @@ def _circuit_switches(plan: Experiment, network: Ocs) -> Iterator[PlanError]:
     if net is not None:
         has_packet_network = network.packet is not None
         yield from plan.routing.problems(net, network.racks, has_packet_network)
+        yield from absent_uplinks(network.failure, net.switches)
+        if network.hold and (schedule.night == 0 or None not in net.ending or net.slices == 1):
+            yield PlanError(
+                "hosts cannot hold in nights, of which the schedule has none: some circuit is up at any time",
+                key="network.hold",
+            )
 
 
 def _priorities(plan: Experiment) -> Iterator[PlanError]:
@@ -168,6 +178,8 @@ def _traffic(plan: Experiment) -> Iterator[PlanError]:
     yield from _names(plan)
     for key, workload in plan.named_workloads():
         yield from workload.problems(key, plan.setting(key))
+        if isinstance(workload.transport, Ndp | RotorLb):
+            yield from oversized(f"{key}.transport", workload.transport, plan.network.mtu)
         if workload.start >= plan.duration:
             yield PlanError(
                 f"{shown(TIME.format(workload.start))} is not before the end of the experiment at "
@@ -451,11 +463,22 @@ def warnings(plan: Experiment) -> Iterator[str]:
         )
     if isinstance(plan.network, Network):
         yield from _without_circuit(plan)
+    if isinstance(plan.network, Ocs):
+        yield from _without_class(plan, plan.network)
     yield from _taken_away(plan)
     yield from _narrow_hosts(plan, week)
     yield from plan.network.warnings(
         {name for workload in plan.workloads for name in workload.controls}, week
     )
+
+
+def _without_class(plan: Experiment, network: Ocs) -> Iterator[str]:
+    """A queue of a class that the plan does not route."""
+    classes = plan.routing.classes
+    for name in CLASSES:
+        own: ClassQueue = getattr(network.queue, name)
+        if name not in classes and own not in (ClassQueue(), getattr(network.queue, *classes)):
+            yield f"network.queue.{name} has no effect: the plan routes only class {' '.join(classes)}"
 
 
 def _narrow_hosts(plan: Experiment, week: int) -> Iterator[str]:

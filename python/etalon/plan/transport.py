@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
+from etalon.errors import PlanError
 from etalon.plan.base import Kinds, Table
-from etalon.units import Size, Time
+from etalon.units import Duration, Size, Time
+
+ETHERNET = 14
+"""Bytes of a frame beyond the MTU."""
 
 
 class PlainTcp(Table):
@@ -89,6 +94,22 @@ class Mptcp(Table):
         }
 
 
+def oversized(key: str, transport: Ndp | RotorLb, mtu: int) -> Iterator[PlanError]:
+    """That a full packet of a transport does not fit into a frame."""
+    header, payload = transport.header, transport.payload
+    most = mtu + ETHERNET - header
+    if most < 1 or (payload is None and header >= mtu):
+        yield PlanError(
+            f"headers of {header} bytes leave no room for payload: the MTU is {mtu}",
+            key=f"{key}.header",
+        )
+    elif payload is not None and payload > most:
+        yield PlanError(
+            f"packets of {payload} bytes with headers of {header} are longer than frames of an MTU of {mtu}",
+            key=f"{key}.payload",
+        )
+
+
 class Ndp(Table):
     """NDP (SIGCOMM 2017): senders push a first window, receivers pull the rest, and switches trim what they cannot hold.
 
@@ -113,7 +134,7 @@ class Ndp(Table):
     """Pulls are spaced by the time of this many bytes on the receiver's link; by default a full packet with its header."""
     pulls: Literal["needed", "each"] = "needed"
     """"needed": each arriving packet triggers a pull, but no more than packets are missing; "each": every one does."""
-    timeout: Time | Literal["never"] = 1_000_000
+    timeout: Duration | Literal["never"] = 1_000_000
     """A packet without an answer is sent again after this time, which then doubles each time."""
     resends_last: bool = Field(default=False, strict=True)
     """Whether a sender that has sent its whole flow retransmits trimmed packets without a pull."""

@@ -66,6 +66,20 @@ class PartFailure(Table):
                 )
 
 
+def absent_uplinks(failures: Sequence[PartFailure], uplinks: int) -> Iterator[PlanError]:
+    """Uplinks and circuit switches that fail, of which a network of circuits has so many, and that do not exist."""
+    for index, failure in enumerate(failures):
+        for name, uplink in failure.uplinks.items():
+            if uplink >= uplinks:
+                what, plural = (
+                    ("circuit switch", "switches") if name == "switch" else ("uplink", "uplinks")
+                )
+                yield PlanError(
+                    f"there is no {what} {uplink} ({plural} 0..{uplinks - 1})",
+                    key=f"network.failure.{index}.{name}",
+                )
+
+
 def resolve_failures(failures: Sequence[PartFailure]) -> list[dict[str, Any]]:
     """Failures as the core takes them."""
     return [

@@ -16,8 +16,6 @@ from etalon.plan.network.rdcn import Ece, Notify
 from etalon.plan.network.switched import Layer
 from etalon.units import TIME, Rate, Size, Time
 
-ETHERNET = 14
-
 
 class Uplinks(Table):
     """The circuit switches. Every rack has an uplink to each."""
@@ -108,6 +106,13 @@ class ClassQueue(Table):
             yield PlanError(
                 f"packets of {mtu} bytes cannot be trimmed to {self.trim}", key=f"{key}.trim"
             )
+        for name in ("coin", "headers_per_packet"):
+            default = type(self).model_fields[name].default
+            if self.trim is None and getattr(self, name) != default:
+                yield PlanError(
+                    "is for queues that trim packets; set trim, or leave it out",
+                    key=f"{key}.{name}",
+                )
         if self.trim is not None and self.unlimited:
             yield PlanError(
                 "an unlimited queue never trims; leave trim or unlimited out", key=f"{key}.trim"

@@ -33,15 +33,15 @@ class Given(Way):
         return time_flow(self.entries)
 
     def problems(self, key: str, net: Circuits, racks: int) -> Iterator[PlanError]:
-        """What entries say of circuits that there are not. That ways end is for the core to see."""
+        """The first entry that names a circuit that does not exist, or whose path does not end at its destination."""
         if not self.entries or len(self.entries) > timeflow.MOST_ENTRIES:
             yield PlanError(
                 f"needs 1 to {timeflow.MOST_ENTRIES} entries, or a file with them",
                 key=f"{key}.entries",
             )
-        if wrong := timeflow.absent(self.entries, net):
-            index, _, why = wrong
-            yield PlanError(why, key=f"{key}.entries.{index}")
+        if wrong := timeflow.absent(self.entries, net) or timeflow.misleading(self.entries, net):
+            index, entry, why = wrong
+            yield PlanError(f"{' '.join(map(str, entry))}: {why}", key=f"{key}.entries.{index}")
 
 
 def time_flow(entries: Iterable[timeflow.Entry]) -> dict[str, Any]:
