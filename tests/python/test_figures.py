@@ -24,6 +24,7 @@ from etalon.figures.fct_uptime import seconds
 from etalon.figures.goodput import gigabits, jain
 from etalon.figures.latency_cdf import cdf as latency_cdf
 from etalon.figures.network_bytes import gigabytes
+from etalon.figures.path import paths
 from etalon.figures.reordering import cdf as reordering_cdf
 from etalon.figures.schedule import _open
 from etalon.figures.sequence import baselines
@@ -82,6 +83,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "schedule": (SWEEP[16], {}),
     "slices": (ROTOR, {"rack": 1}),
+    "path": (ROTOR, {"destination": 2, "labels": (0, 1)}),
     "goodput": (SWEEP[16], {}),
     "cwnd": (SWEEP[16], {"span_us": (0, WEEK / 1000)}),
     "repairs": (SWEEP[16], {}),
@@ -354,6 +356,26 @@ def test_slices_are_those_of_the_topology() -> None:
         held(ocs, 4)
     with pytest.raises(EtalonError, match="ocs"):
         figures.draw("slices", run())
+
+
+def test_a_path_is_that_of_the_tables() -> None:
+    """Two hops of VLB: over any circuit in the first slice, then over the direct one as soon as it is up."""
+    plan = ROTOR.replace({"routing": "vlb"})
+    net = plan.slices
+    assert net is not None
+    for label in range(4):
+        (path,), length = paths(plan, 0, 2, slice=1, labels=(label,))
+        assert length == 100 and path.start_us == 100
+        here, before = 0, path.start_us
+        for leap in path.leaps:
+            assert before < leap.at_us < path.end_us and leap.source == here
+            slot = int(leap.at_us // length) % net.slices
+            assert net.peers[slot, here, leap.uplink] == leap.destination
+            here, before = leap.destination, leap.at_us
+        assert here == 2 and len(path.leaps) <= 2
+        assert path.end_us - path.leaps[-1].at_us < length
+    with pytest.raises(EtalonError, match="ocs"):
+        figures.draw("path", run())
 
 
 def test_jains_index() -> None:

@@ -75,6 +75,10 @@ FIGURES = {
         'figures.draw("slices", plan("opera"), rack=0)',
         "For plans and runs whose network has circuit switches; `rack=` chooses whose uplinks.",
     ),
+    "path": (
+        'figures.draw("path", plan("shale"), destination=14)',
+        "For plans and runs whose network has circuit switches. `labels=` draws several packets, which may take several paths.",
+    ),
     "demand": (
         "solstice.plot.demand()",
         "For runs whose weeks are computed, and for what `etalon.schedulers.compute` returns.",

@@ -84,6 +84,7 @@ FIGURES: Final = (
         "to which rack each uplink of a rack leads over time, with nights",
         shows="numbers",
     ),
+    Entry("path", "a packet's path over circuits: racks, hops, waits over time", shows="numbers"),
     Entry("demand", "a demand matrix beside the week computed for it, with idle time"),
     Entry("goodput", "goodput of each flow and its fairness"),
     Entry("ports", "utilisation, queue, drops or marks of egress ports, the largest first"),
