@@ -256,6 +256,30 @@ def shale(racks: int = 64, switches: int = 1, dimensions: int = 2) -> Circuits:
     return Circuits("shale", peers, _ending(peers))
 
 
+def round_robin(racks: int = 64, switches: int = 4) -> Circuits:
+    """The rounds of a tournament, in which each rack meets each other once, as matchings. All switches go through all
+    rounds, evenly spaced in the cycle of racks - 1 slices, and change together. Nothing is random.
+
+    Raises:
+        PlanError: if the number of racks is odd, or there are more switches than rounds.
+    """
+    if racks < 2 or racks % 2:
+        raise PlanError(f"{racks} racks cannot all meet in pairs: take an even number")
+    cycle = racks - 1
+    if not 1 <= switches <= cycle:
+        raise PlanError(f"a cycle has {cycle} slices: take 1 to {cycle} switches, not {switches}")
+    rack = np.arange(cycle)
+    rounds = np.empty((cycle, racks), dtype=np.int32)
+    for number in range(cycle):
+        # Numbers that add up to the round's meet; the one that would meet itself meets the last rack.
+        rounds[number, :cycle] = (number - rack) % cycle
+        alone = int(np.flatnonzero(rounds[number, :cycle] == rack)[0])
+        rounds[number, [alone, cycle]] = cycle, alone
+    starts = np.arange(switches) * cycle // switches
+    peers = rounds[(np.arange(cycle)[:, None] + starts) % cycle].transpose(0, 2, 1)
+    return Circuits("round robin", peers, _ending(peers))
+
+
 KINDS = {"opera": opera, "rotor": rotor, "regular": regular}
 """The kinds of random networks."""
 

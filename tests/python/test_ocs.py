@@ -107,6 +107,32 @@ def test_racks_of_a_cube_meet_their_lines() -> None:
         circuits.shale(27, 1, 2)
 
 
+@pytest.mark.parametrize(("racks", "switches"), [(2, 1), (8, 1), (12, 4), (16, 15)])
+def test_in_a_round_robin_all_meet_equally_often(racks: int, switches: int) -> None:
+    net = circuits.round_robin(racks, switches)
+    assert net.slices == racks - 1
+    assert (net.meetings() == switches * (1 - np.eye(racks))).all()
+    everyone = np.arange(racks)
+    for slot, switch in np.ndindex(net.slices, switches):
+        met = net.peers[slot, :, switch]
+        assert (met[met] == everyone).all() and (met != everyone).all()
+    assert len(set(net.peers[0, 0].tolist())) == switches
+
+
+def test_a_plan_has_a_round_robin() -> None:
+    made = plan(
+        schedule={"kind": "round-robin", "slice": "99us", "night": "10us"}, routing={"kind": "vlb"}
+    )
+    net = circuits.round_robin(12, 4)
+    for switch, uplink in enumerate(ocs(made)["uplinks"]):
+        assert list(met_at(uplink, 50_000)) == net.peers[0, :, switch].tolist()
+        assert set(met_at(uplink, 95_000)) == {-1}
+    with pytest.raises(PlanError, match="7 racks cannot all meet in pairs: take an even number"):
+        plan(network={**OPERA["network"], "racks": 7}, schedule={"kind": "round-robin"})
+    with pytest.raises(PlanError, match="a cycle has 3 slices: take 1 to 3 switches, not 4"):
+        circuits.round_robin(4, 4)
+
+
 def test_a_clos_network_is_the_authors() -> None:
     graph = graphs.clos(12, 3)
     assert (graph.racks, graph.nodes, graph.uplinks) == (72, 72 + 36 + 18, 12)

@@ -85,7 +85,7 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         (
             {"schedule.kind": "strob"},
             'schedule.kind: "strob" must be one of "strobe", "tournament", "fixed", "none", "asked", "rotor", "opera", '
-            '"shale", "static", "file", "bvn", "eclipse", '
+            '"shale", "round-robin", "static", "file", "bvn", "eclipse", '
             '"max-weight", "solstice", "solstice-published", "tms", "FILE.py:NAME"; did you mean "strobe"?',
         ),
         # Times that do not fit together

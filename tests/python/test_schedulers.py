@@ -217,7 +217,7 @@ def test_schedules_that_cannot_be(table: str, said: str, tmp_path: Path) -> None
 
 
 def test_plans_know_the_schedulers_of_the_core_and_no_other() -> None:
-    circuits = {"rotor", "opera", "shale", "static", "file", "asked"}
+    circuits = {"rotor", "opera", "shale", "round-robin", "static", "file", "asked"}
     assert set(SCHEDULES.classes) == {*schedulers.names(), "none", "FILE.py:NAME", *circuits}
     for name in COMPUTING:
         if SCHEDULES.classes[name] is Computed:

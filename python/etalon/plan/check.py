@@ -23,6 +23,7 @@ from etalon.plan.routing.rotorlb import RotorLb as RotorLbWay
 from etalon.plan.routing.table import CLASSES
 from etalon.plan.schedules import Rotation
 from etalon.plan.schedules.asked import Asked
+from etalon.plan.schedules.rules import RULES
 from etalon.plan.transport import Ndp, RotorLb, oversized
 from etalon.plan.workloads.base import Workload
 from etalon.units import RATE, TIME, S, rounded, shown
@@ -105,8 +106,9 @@ def _circuit_switches(plan: Experiment, network: Ocs) -> Iterator[PlanError]:
             why = f"{shown(schedule.kind)} needs one circuit switch, but a network of kind"
         else:
             why = "a network of kind"
+        kinds = [shown(name) for name, rule in RULES.items() if issubclass(rule, Rotation)]
         yield PlanError(
-            f'{why} "ocs" has several: use "rotor", "opera", "shale", "static", "file" or "asked"',
+            f'{why} "ocs" has several: use {", ".join(kinds)} or "asked"',
             key="schedule.kind",
         )
         return

@@ -8,6 +8,7 @@ from etalon.plan.schedules.base import Schedule
 from etalon.plan.schedules.fixed import Fixed
 from etalon.plan.schedules.none import NoCircuits
 from etalon.plan.schedules.rotor import Opera, Rotor
+from etalon.plan.schedules.round_robin import RoundRobin
 from etalon.plan.schedules.shale import Shale
 from etalon.plan.schedules.slices import Listed
 from etalon.plan.schedules.static import Static
@@ -23,6 +24,7 @@ RULES: dict[str, type[Schedule]] = {
     "rotor": Rotor,
     "opera": Opera,
     "shale": Shale,
+    "round-robin": RoundRobin,
     "static": Static,
     "file": Listed,
 }
