@@ -70,6 +70,35 @@ def test_a_frame_may_be_full() -> None:
     assert et.run(plan(**ndp(payload="1450B"))).fct()["fct_us"].null_count() == 0
 
 
+RING = [[(rack + 1) % 8, (rack - 1) % 8] for rack in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "routing", "sentence"),
+    [
+        ({"neighbours": RING}, "earliest", "low.hops_per_slice: rack 0 is 4 circuits away from rack 4, too far for 1 hops"),
+        ({"neighbours": RING}, {"kind": "ucmp", "hops": 3}, "low.hops: rack 0 is 4 circuits away from rack 4, and paths"),
+        ({"neighbours": RING}, {"kind": "ucmp", "hops_per_slice": 2}, None),
+        ({"kind": "file", "slices": [[1, -1, 0, -1, 3, -1, 2, -1]]}, "earliest", "routing.low: rack 0 never reaches rack 2"),
+    ],
+)  # fmt: skip
+def test_all_racks_are_within_reach(
+    schedule: dict[str, Any], routing: Any, sentence: str | None
+) -> None:
+    racks = len(schedule.get("neighbours", FOUR[0]))
+    changes = {
+        "network": {"racks": racks},
+        "schedule": {"kind": "static", **schedule},
+        "routing": routing,
+    }
+    if sentence is None:
+        plan(**changes)
+        return
+    with pytest.raises(PlanError) as caught:
+        plan(**changes)
+    assert sentence in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("slices", "sentence"),
     [

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from etalon.circuits import NO_WAY, Circuits
 from etalon.errors import PlanError
 from etalon.plan.base import Table
+
+CYCLES = 3
+"""Cycles of a schedule that tables of paths over several slices look through."""
 
 
 class Way(Table):
@@ -41,6 +45,50 @@ def never_met(key: str, net: Circuits, racks: int) -> Iterator[PlanError]:
             "schedule in which all racks meet, or another routing",
             key=key,
         )
+
+
+def out_of_reach(
+    key: str, net: Circuits, racks: int, most: int | None, per_slice: int
+) -> Iterator[PlanError]:
+    """Racks without a path over the circuits of several slices, or whose shortest has more hops than `most`, or than tables
+    find."""
+    apart = _apart(net, racks)
+    far = int(apart.max())
+    here, there = (int(place[0]) for place in np.nonzero(apart == far))
+    away = f"rack {here} is {far} circuits away from rack {there}"
+    if far == NO_WAY:
+        yield PlanError(
+            f"rack {here} never reaches rack {there}: use another schedule, or more uplinks",
+            key=key,
+        )
+    elif most is not None and far > most:
+        yield PlanError(
+            f"{away}, and paths have {most} hops at most: raise it, or use another routing",
+            key=f"{key}.hops",
+        )
+    elif far > CYCLES * net.slices * per_slice:
+        yield PlanError(
+            f"{away}, too far for {per_slice} hops in a slice: raise it, or use another routing",
+            key=f"{key}.hops_per_slice",
+        )
+
+
+def _apart(net: Circuits, racks: int) -> NDArray[np.uint8]:
+    """Circuits between racks, whatever the slices of the circuits; `NO_WAY` if there is no path."""
+    met = net.meetings() > 0
+    np.fill_diagonal(met, True)
+    apart = np.where(met, 1, NO_WAY).astype(np.uint8)
+    np.fill_diagonal(apart, 0)
+    reached, links = met.astype(np.float32), met.astype(np.float32)
+    for hops in range(2, NO_WAY):
+        if not (apart[:racks, :racks] == NO_WAY).any():
+            break
+        after = (reached @ links > 0).astype(np.float32)
+        if np.array_equal(after, reached):
+            break
+        apart[(after > 0) & (apart == NO_WAY)] = hops
+        reached = after
+    return apart[:racks, :racks]
 
 
 def cut_off(key: str, net: Circuits, racks: int, staying: bool) -> Iterator[PlanError]:

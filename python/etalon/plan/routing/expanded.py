@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from etalon.plan.routing.base import Way
+from etalon.circuits import Circuits
+from etalon.errors import PlanError
+from etalon.plan.routing.base import Way, out_of_reach
 
 
 class Earliest(Way):
@@ -23,6 +26,10 @@ class Earliest(Way):
     def resolve(self) -> Any:
         """As the core takes it."""
         return {"earliest": {"hops_per_slice": self.hops_per_slice}}
+
+    def problems(self, key: str, net: Circuits, racks: int) -> Iterator[PlanError]:
+        """Racks that do not reach each other, or not in so few hops."""
+        return out_of_reach(key, net, racks, None, self.hops_per_slice)
 
 
 class Ucmp(Way):
@@ -49,3 +56,7 @@ class Ucmp(Way):
                 "hops_per_slice": self.hops_per_slice,
             }
         }
+
+    def problems(self, key: str, net: Circuits, racks: int) -> Iterator[PlanError]:
+        """Racks that do not reach each other, or not in so few hops."""
+        return out_of_reach(key, net, racks, self.hops, self.hops_per_slice)
