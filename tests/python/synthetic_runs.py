@@ -235,6 +235,8 @@ class Run:
                 "dropped": [7 * n for n in count],
                 "marked": [0 for _ in count],
                 "longest": [60 - 9 * n for n in count],
+                "queue_p50": [20 - 5 * n for n in count],
+                "queue_p99": [50 - 9 * n for n in count],
                 "queue_mean": [30.0 / (n + 1) for n in count],
                 "utilization": [0.9 / (n + 1) for n in count],
             }

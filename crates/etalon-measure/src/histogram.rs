@@ -127,12 +127,12 @@ impl Histogram {
 }
 
 #[inline]
-fn index_of(value: u64) -> usize {
+pub(crate) fn index_of(value: u64) -> usize {
     let shift = u64::BITS - 1 - BITS - (value | 1 << BITS).leading_zeros();
     ((u64::from(shift) << BITS) + (value >> shift)) as usize
 }
 
-fn lower_bound(index: usize) -> u64 {
+pub(crate) fn lower_bound(index: usize) -> u64 {
     let index = index as u64;
     let shift = (index >> BITS).saturating_sub(1);
     (index - (shift << BITS)) << shift

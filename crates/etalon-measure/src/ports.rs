@@ -7,6 +7,7 @@ use etalon_events::QueueId;
 use etalon_scenario::{PortFacts, Scenario};
 use etalon_units::{Rate, Time};
 
+use crate::histogram::{index_of, lower_bound};
 use crate::table::{Column, Table, named};
 
 /// A queue, and the link behind it.
@@ -26,13 +27,23 @@ struct Port {
     longest: u32,
     /// Integral of the length over measured time, in packets x ns.
     len_time: u128,
+    /// For how many nanoseconds of measured time the queue had the lengths of each bin of a histogram.
+    held: Vec<u64>,
     /// Of packets that leave the queue without an event: when, and how long each is in bytes.
     scheduled: VecDeque<(Time, u32)>,
 }
 
 impl Port {
     fn set_len(&mut self, now: Time, len: u32) {
-        self.len_time += u128::from(self.len) * u128::from(now.saturating_since(self.since).0);
+        let time = now.saturating_since(self.since).0;
+        if time > 0 {
+            let bin = index_of(self.len.into());
+            if bin >= self.held.len() {
+                self.held.resize(bin + 1, 0);
+            }
+            self.held[bin] += time;
+        }
+        self.len_time += u128::from(self.len) * u128::from(time);
         (self.len, self.since) = (len, now);
         self.longest = self.longest.max(len);
     }
@@ -72,6 +83,19 @@ impl Port {
             scheduled: std::mem::take(&mut self.scheduled),
             ..Port::default()
         };
+    }
+
+    /// The length that the queue did not exceed for so many percent of the time; 0.4 % less at most, if it is 512 or more.
+    fn percentile(&self, percent: u64) -> i64 {
+        let total: u64 = self.held.iter().sum();
+        let mut below = 0;
+        for (bin, time) in self.held.iter().enumerate() {
+            below += time;
+            if u128::from(below) * 100 >= u128::from(percent) * u128::from(total) {
+                return lower_bound(bin) as i64;
+            }
+        }
+        0
     }
 
     /// Share of the time in which the link transmitted, up to packets that it had not completed.
@@ -222,6 +246,8 @@ impl Ports {
             ("dropped", counts(|port| port.dropped as i64)),
             ("marked", counts(|port| port.marked as i64)),
             ("longest", counts(|port| port.longest.into())),
+            ("queue_p50", counts(|port| port.percentile(50))),
+            ("queue_p99", counts(|port| port.percentile(99))),
             (
                 "queue_mean",
                 floats(&|port| port.len_time as f64 / measured.max(1) as f64),

@@ -194,6 +194,7 @@ def _ports(run: Run) -> Table:
         pl.concat_str("from", "to", separator=" → ").alias("port"),
         pl.col("utilization"),
         pl.col("queue_mean").alias("mean queue"),
+        pl.col("queue_p99").alias("p99 of the queue"),
         pl.col("longest").alias("longest queue"),
         pl.col("packets"),
         pl.col("dropped"),

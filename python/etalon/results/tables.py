@@ -48,6 +48,7 @@ PORTS: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(
         ("at", "queue", "rate_bps", "packets", "bytes", "dropped", "marked", "longest"), pl.Int64
     ),
+    **dict.fromkeys(("queue_p50", "queue_p99"), pl.Int64),
     **dict.fromkeys(("queue_mean", "utilization"), pl.Float64),
 }
 """Columns of the table of egress ports."""

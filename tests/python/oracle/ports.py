@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -98,6 +98,8 @@ def row(trace: Trace, seen: Seen, rate: int) -> Columns:
         "dropped": sum(map(trace.measured, seen.dropped)),
         "marked": sum(map(trace.measured, seen.marked)),
         "longest": longest(trace, seen),
+        "queue_p50": percentile(trace, seen, 50),
+        "queue_p99": percentile(trace, seen, 99),
         "queue_mean": area(trace, seen) / time,
         "utilization": bits * 1e9 / (rate * time),
     }
@@ -116,6 +118,21 @@ def area(trace: Trace, seen: Seen) -> int:
         total += length * overlap((since, max(since, time)), (trace.begin, trace.end))
         since, length = max(since, time), value
     return total
+
+
+def percentile(trace: Trace, seen: Seen, percent: int) -> int:
+    """The least length that a queue did not exceed for so long a part of M."""
+    held: Counter[int] = Counter()
+    since, length = 0, 0
+    for time, value in [*seen.lengths, (trace.end, 0)]:
+        held[length] += overlap((since, max(since, time)), (trace.begin, trace.end))
+        since, length = max(since, time), value
+    below, total = 0, held.total()
+    for length in sorted(held):
+        below += held[length]
+        if below * 100 >= percent * total:
+            return length
+    return 0
 
 
 def delivered(trace: Trace, host: tuple[int, int]) -> list[Packet]:

@@ -71,6 +71,8 @@ fn row(metrics: &Metrics, from: &str, to: &str, end: u64) -> Vec<f64> {
         "dropped",
         "marked",
         "longest",
+        "queue_p50",
+        "queue_p99",
         "queue_mean",
         "utilization",
     ]
@@ -111,13 +113,13 @@ fn every_port_has_its_own_row() {
     let mean = (2.0 + 2.0 * 8.0 + 10.0) / 100.0;
     assert_eq!(
         row(&metrics, "r0", "s0", 200_000),
-        [2.0, 2500.0, 1.0, 1.0, 2.0, mean, 0.2]
+        [2.0, 2500.0, 1.0, 1.0, 2.0, 0.0, 2.0, mean, 0.2]
     );
     assert_eq!(
         row(&metrics, "s0", "r1", 200_000),
-        [1.0, 1250.0, 0.0, 0.0, 1.0, 0.1, 0.1]
+        [1.0, 1250.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.1, 0.1]
     );
-    assert_eq!(row(&metrics, "r1", "r1h0", 200_000), [0.0; 7]);
+    assert_eq!(row(&metrics, "r1", "r1h0", 200_000), [0.0; 9]);
 }
 
 #[test]
@@ -131,7 +133,7 @@ fn what_was_transmitted_before_measurement_is_not_utilisation() {
     // Three quarters of it had left, and it stood in the queue for 2.5 us more.
     assert_eq!(
         row(&metrics, "r0", "s0", 200_000),
-        [1.0, 1250.0, 0.0, 0.0, 1.0, 0.025, 0.025]
+        [1.0, 1250.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.025, 0.025]
     );
 }
 
@@ -159,7 +161,7 @@ fn packets_of_a_dumbbell_leave_without_an_event() {
     let mean = (1.0 + 2.0 + 3.0 * 8.0 + 2.0 * 10.0) / 25.0;
     assert_eq!(
         row(&metrics, "f1", "r1", 125_000),
-        [3.0, 3750.0, 0.0, 0.0, 3.0, mean, 0.8]
+        [3.0, 3750.0, 0.0, 0.0, 3.0, 2.0, 3.0, mean, 0.8]
     );
-    assert_eq!(row(&metrics, "r0", "f1", 125_000), [0.0; 7]);
+    assert_eq!(row(&metrics, "r0", "f1", 125_000), [0.0; 9]);
 }
