@@ -442,6 +442,22 @@ def test_rotorlb_carries_long_flows_and_ndp_short_ones() -> None:
     assert 1 <= share < 5, "short flows cross one circuit or more"
 
 
+def test_flows_of_a_run_come_back_from_a_file(tmp_path: Path) -> None:
+    """In the format of Opera's authors, which test_workloads.py describes line by line."""
+    run = et.run(plan(duration="20ms"))
+    path = run.save_flows(tmp_path / "flows.txt")
+    text = path.read_text()
+    assert not text.endswith("\n") and len(text.split("\n")) == run.flows.height > 10
+    again = et.run(
+        plan(duration="20ms", poisson=[], trace=[{"file": str(path), "transport": "ndp"}])
+    )
+    columns = ["src_rack", "src_host", "dst_rack", "dst_host", "bytes", "start_ns"]
+    assert again.flows.select(columns).rows() == run.flows.sort("start_ns").select(columns).rows()
+    with pytest.raises(PlanError, match="already exists"):
+        run.save_flows(path)
+    run.save_flows(path, force=True)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [

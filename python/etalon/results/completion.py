@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import polars as pl
 
-from etalon.errors import PlanError
+from etalon import files
+from etalon.errors import EtalonError, PlanError
 from etalon.figures import sizes
 from etalon.plan.plan import Plan
 from etalon.plan.transport import Ndp, RotorLb
@@ -131,6 +133,24 @@ def by_class(rows: pl.LazyFrame, planes: Iterable[str]) -> pl.DataFrame:
 def _no_class(rows: pl.LazyFrame, values: Iterable[pl.Expr]) -> pl.DataFrame:
     """The columns of `by_class` without a row."""
     return rows.group_by("class").agg(*values).clear().collect()
+
+
+def save_flows(flows: pl.LazyFrame, hosts: int, path: Path, force: bool) -> Path:
+    """Writes the finite flows of racks with so many hosts to a file, in order of start.
+
+    Raises:
+        PlanError: if the file exists and `force` is not set.
+    """
+    if path.exists() and not force:
+        raise PlanError("already exists; force=True replaces it", file=str(path))
+    chosen = flows.filter(pl.col("bytes") > 0).sort("start_ns", maintain_order=True)
+    ends = (pl.col(f"{end}_rack") * hosts + pl.col(f"{end}_host") for end in ("src", "dst"))
+    lines = chosen.select(pl.concat_str(*ends, "bytes", "start_ns", separator=" ").alias("line"))
+    try:
+        files.put(path, "\n".join(lines.collect()["line"]))
+    except OSError as error:
+        raise EtalonError(f"{path}: could not be written: {error.strerror}") from error
+    return path
 
 
 def by_size(rows: pl.LazyFrame) -> pl.DataFrame:

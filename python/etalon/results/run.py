@@ -45,6 +45,15 @@ class Run(Tables):
         """Writes plan, tables and metadata to a folder, all or nothing. Returns the folder."""
         return store.save(self, self.summary(), Path(folder), force=force)
 
+    @checked
+    def save_flows(self, path: str | Path, force: bool = False) -> Path:
+        """Writes the finite flows to a file that `[[trace]]` reads, and the simulators of Opera's and UCMP's authors: a line
+        for each, in order of start, with source and destination as numbers of hosts, bytes, and start in ns. Returns the path.
+
+        The last line has no end, because opera-sim crashes if it has.
+        """
+        return completion.save_flows(self.flow_table, self.plan.network.hosts, Path(path), force)
+
     @property
     def partial(self) -> bool:
         """Whether the run was stopped before its end."""
