@@ -378,6 +378,16 @@ def test_a_path_is_that_of_the_tables() -> None:
         figures.draw("path", run())
 
 
+def test_legends_above_the_axes_are_not_cut_off() -> None:
+    names = ["PowerTCP", "HPCC", "reTCP, 600 µs before", "reTCP, 1800 µs before"]
+    figure = figures.draw("voq", dict.fromkeys(names, run()))
+    FigureCanvasAgg(figure).draw()
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert legend.get_window_extent().x1 <= figure.bbox.width
+    assert [text.get_text() for text in legend.get_texts()] == names
+
+
 def test_jains_index() -> None:
     assert jain(np.array([2.0, 2.0, 2.0])) == pytest.approx(1)
     assert jain(np.array([1.0, 0.0, 0.0, 0.0])) == pytest.approx(0.25)

@@ -45,6 +45,8 @@ PALETTE: Final = (
 )
 """Colours of series, in order of use. The yellow of the original is too pale for lines on white."""
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
+LEFT: Final = 0.5
+"""Inches between a figure's left edge and its axes, about."""
 MOST_INSIDE: Final = 5
 """Entries of a legend within the axes: of more, some would cover data."""
 DAY: Final = "#56B4E9"
@@ -149,7 +151,12 @@ def legend(ax: Axes, *, columns: int = 1, outside: bool = False, **kwargs: Any) 
         kwargs.pop("loc", None)
     if outside:
         placement = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-    ax.legend(handles, labels, ncols=columns, **(placement | kwargs))
+    placed = ax.legend(handles, labels, ncols=columns, **(placement | kwargs))
+    figure = figure_of(ax)
+    room = figure.bbox.width - LEFT * figure.dpi
+    while outside and columns > 1 and placed.get_window_extent().width > room:
+        columns -= 1  # or it would be cut off at the figure's edge
+        placed = ax.legend(handles, labels, ncols=columns, **(placement | kwargs))
 
 
 def name_bars(ax: Axes, names: Sequence[str]) -> None:
