@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import polars as pl
 import pytest
 
 import etalon as et
@@ -134,6 +135,23 @@ def test_the_table_of_hops_is_that_of_a_trace(seed: int, tmp_path: Path) -> None
         assert [hop.rack for hop in path][:1] in ([], [row["src_rack"]]), "it begins at its rack"
     found = {(row["class"], row["hops"]): row["packets"] for row in run.hops.iter_rows(named=True)}
     assert found == expected
+
+
+@pytest.mark.parametrize("seed", drawn_today(range(400, 600), 20))
+def test_ports_are_as_long_as_their_packets(seed: int, tmp_path: Path) -> None:
+    """Each hop is one transmission of a port; no queue is longer than all flows together."""
+    plan = drawn(seed).replace({"measure.ports": True})
+    run = et.run(plan)
+    sent = Counter(hop.rack for path in followed(plan, tmp_path).values() for hop in path)
+    uplinks = run.ports.filter(
+        pl.col("from").str.contains(r"^r\d+$") & ~pl.col("to").str.contains("h")
+    )
+    for rack in range(plan.network.racks):
+        packets = uplinks.filter(pl.col("from") == f"r{rack}")["packets"].sum()
+        assert packets >= sent[rack], "ACKs count, too"
+    for row in run.ports.iter_rows(named=True):
+        assert 0 <= row["queue_p50"] <= row["queue_p99"] <= row["longest"] <= 2 * len(plan.flow)
+        assert 0 <= row["queue_mean"] <= row["longest"]
 
 
 @pytest.mark.parametrize("seed", drawn_today(range(200, 400), 20))

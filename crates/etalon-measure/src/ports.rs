@@ -21,7 +21,9 @@ struct Port {
     before: u64,
     dropped: u64,
     marked: u64,
-    /// Packets in the queue, the one in transmission included, and since when.
+    /// Packets in the queue, as its events tell.
+    own: u32,
+    /// These and those that leave without an event, the one in transmission included, and since when.
     len: u32,
     since: Time,
     longest: u32,
@@ -34,7 +36,15 @@ struct Port {
 }
 
 impl Port {
-    fn set_len(&mut self, now: Time, len: u32) {
+    /// The queue has so many packets, beside those that leave without an event.
+    fn set_own(&mut self, now: Time, own: u32) {
+        self.own = own;
+        self.set_len(now);
+    }
+
+    /// Packets have come or gone.
+    fn set_len(&mut self, now: Time) {
+        let len = self.own + self.scheduled.len() as u32;
         let time = now.saturating_since(self.since).0;
         if time > 0 {
             let bin = index_of(self.len.into());
@@ -48,9 +58,9 @@ impl Port {
         self.longest = self.longest.max(len);
     }
 
-    /// A transmission ends, after which the queue has `len` packets.
-    fn transmitted(&mut self, now: Time, len: u32, bytes: u32, measured_from: Time) {
-        self.set_len(now, len);
+    /// A packet is transmitted.
+    fn transmitted(&mut self, now: Time, bytes: u32, measured_from: Time) {
+        self.set_len(now);
         if self.packets == 0 {
             let time = now.saturating_since(measured_from).0;
             let fits = u128::from(self.rate.0) * u128::from(time) / 1_000_000_000;
@@ -68,7 +78,7 @@ impl Port {
                 break;
             }
             self.scheduled.pop_front();
-            self.transmitted(until, self.len - 1, bytes, measured_from);
+            self.transmitted(until, bytes, measured_from);
         }
     }
 
@@ -77,6 +87,7 @@ impl Port {
         self.catch_up(now, now);
         *self = Port {
             rate: self.rate,
+            own: self.own,
             len: self.len,
             since: now,
             longest: self.len,
@@ -156,8 +167,10 @@ impl Ports {
 
     /// A packet joins a queue, which then has `len`.
     pub(crate) fn enqueued(&mut self, now: Time, queue: QueueId, len: u32) {
+        let from = self.measured_from;
         if let Some(port) = self.port(queue) {
-            port.set_len(now, len);
+            port.catch_up(now, from);
+            port.set_own(now, len);
         }
     }
 
@@ -165,7 +178,9 @@ impl Ports {
     pub(crate) fn dequeued(&mut self, now: Time, queue: QueueId, len: u32, bytes: u32) {
         let from = self.measured_from;
         if let Some(port) = self.port(queue) {
-            port.transmitted(now, len, bytes, from);
+            port.catch_up(now, from);
+            port.own = len;
+            port.transmitted(now, bytes, from);
         }
     }
 
@@ -175,7 +190,7 @@ impl Ports {
         if let Some(port) = self.port(queue) {
             port.catch_up(Time(now.0 + 1), from);
             port.scheduled.push_back((until, bytes));
-            port.set_len(now, port.len + 1);
+            port.set_len(now);
         }
     }
 
@@ -184,7 +199,7 @@ impl Ports {
         let from = self.measured_from;
         if let Some(port) = self.port(queue) {
             port.catch_up(Time(now.0 + 1), from);
-            port.set_len(now, len);
+            port.set_own(now, port.own.min(len));
             port.dropped += 1;
         }
     }
@@ -208,7 +223,7 @@ impl Ports {
         let last = if now < self.end { now.0 + 1 } else { now.0 };
         self.all().for_each(|port| {
             port.catch_up(Time(last), from);
-            port.set_len(now, port.len);
+            port.set_len(now);
         });
     }
 

@@ -165,3 +165,31 @@ fn packets_of_a_dumbbell_leave_without_an_event() {
     );
     assert_eq!(row(&metrics, "r0", "f1", 125_000), [0.0; 9]);
 }
+
+#[test]
+fn some_packets_of_a_port_leave_with_an_event_and_some_without() {
+    let mut metrics = leaf_spine();
+    metrics.begin();
+    let up = queue(0, 2);
+    let scheduled = Event::Scheduled {
+        pair: PAIR,
+        queue: up,
+        bytes: SIZE,
+        until: Time(111_000),
+    };
+    for (time, event) in [
+        (100_000, enqueue(up, 1)),
+        (101_000, scheduled),
+        (102_000, dequeue(up, 0)),
+        (112_000, enqueue(up, 1)),
+        (120_000, dequeue(up, 0)),
+    ] {
+        metrics.on(Time(time), event);
+    }
+    metrics.finish(Time(200_000));
+    let mean = (1.0 + 2.0 + 9.0 + 8.0) / 100.0;
+    assert_eq!(
+        row(&metrics, "r0", "s0", 200_000),
+        [3.0, 3750.0, 0.0, 0.0, 2.0, 0.0, 1.0, mean, 0.22]
+    );
+}
