@@ -121,6 +121,11 @@ fn a_network_of_circuits_that_contradicts_itself_is_refused() {
             json!(90),
             "guard bands of 90ns leave nothing of a day",
         ),
+        (
+            "uplinks/1/rotation/0/day_ns",
+            json!(1_000_003),
+            "until all circuit switches are where they began",
+        ),
         ("classes", json!([]), "one class of traffic at least"),
     ] {
         refused(ocs(), &format!("/network/ocs/{key}"), wrong, why);
