@@ -52,6 +52,10 @@ def ndp(**keys: Any) -> dict[str, Any]:
             {"network": {"failure": [{"rack": 1, "from": 0}, {"switch": 9, "from": 0}]}},
             "network.failure.1.switch: there is no circuit switch 9 (switches 0..1)",
         ),
+        (
+            {"network": {"failure": [{"rack": 1, "from": "1ms"}, {"switch": 1, "from": 0}, {"rack": 1, "from": 0}]}},
+            "network.failure.2.rack: has failed already then, by network.failure.0",
+        ),
         ({"network": {"hold": True}, "schedule": {"kind": "rotor", "night": 0}}, "network.hold: hosts cannot hold in nights"),
         ({"network": {"queue": {"low": {"coin": True}}}}, "network.queue.low.coin: is for queues that trim packets"),
         (ndp(payload="1451B"), "flow.transport.payload: packets of 1451 bytes with headers of 64 are longer than"),

@@ -66,6 +66,23 @@ class PartFailure(Table):
                 )
 
 
+def overlapping(failures: Sequence[PartFailure]) -> Iterator[PlanError]:
+    """Failures of a part that has failed already."""
+    for index, one in enumerate(failures):
+        for first, other in enumerate(failures[:index]):
+            begins_before = other.end is None or one.start < other.end
+            if (
+                one.part == other.part
+                and begins_before
+                and (one.end is None or other.start < one.end)
+            ):
+                yield PlanError(
+                    f"has failed already then, by network.failure.{first}",
+                    key=f"network.failure.{index}.{next(iter(one.part), '')}",
+                )
+                break
+
+
 def absent_uplinks(failures: Sequence[PartFailure], uplinks: int) -> Iterator[PlanError]:
     """Uplinks and circuit switches that fail, of which a network of circuits has so many, and that do not exist."""
     for index, failure in enumerate(failures):

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from etalon.errors import PlanError
 from etalon.plan.base import Table
 from etalon.plan.network.base import GBPS, Circuits, Jitter, Passage, Racks
-from etalon.plan.network.failure import PartFailure, resolve_failures
+from etalon.plan.network.failure import PartFailure, overlapping, resolve_failures
 from etalon.plan.network.rdcn import Ece, Notify
 from etalon.plan.network.switched import Layer
 from etalon.units import TIME, Rate, Size, Time
@@ -258,6 +258,7 @@ class Ocs(Racks):
             yield from queue.problems(f"network.queue.{name}", self.mtu)
         for index, one in enumerate(self.failure):
             yield from one.problems(f"network.failure.{index}", self.racks)
+        yield from overlapping(self.failure)
 
     def warnings(self, controls: set[str], week: int) -> Iterator[str]:
         """What flows with these congestion controls will not find here."""
