@@ -2,8 +2,8 @@
 //! Which circuits a job asks for, and when its ranks may send: what its ranks, its hosts and the controller tell is all it knows.
 //!
 //! Circuits are asked for step by step, in the order of steps: those of a step all at once. A job keeps what it needs in its next step
-//! as well, and need not ask then; all else it gives back as soon as the last message of the step has been received, and what it keeps when another
-//! job waits for it.
+//! as well, and need not ask then; all else it gives back as soon as the last message of the step has been received. What another job waits
+//! for it takes into no further step: it gives that back as soon as the messages of the steps that its ranks have come to are received.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -182,7 +182,13 @@ impl Asking {
     }
 
     /// A message of one rank to another has been received.
-    pub fn received(&mut self, from: u32, to: u32, out: &mut Vec<Wish>) {
+    pub fn received(
+        &mut self,
+        now: Time,
+        (from, to): (u32, u32),
+        program: &Program,
+        out: &mut Vec<Wish>,
+    ) {
         let pair = self.pair(from, to);
         let Some(routes) = self.carried.get_mut(&pair) else {
             return;
@@ -191,14 +197,20 @@ impl Asking {
         if routes.is_empty() {
             self.carried.remove(&pair);
         }
+        let mut must_ask = false;
         for &connect in route.iter().flat_map(|route| route.iter()) {
             let Some(held) = self.held.get_mut(&connect) else {
                 continue;
             };
             held.uses = held.uses.saturating_sub(1);
-            if held.uses == 0 && (held.wanted || !self.is_needed_next(connect)) {
+            let is_wanted = held.wanted;
+            if held.uses == 0 && (is_wanted || !self.is_needed_next(connect)) {
                 self.give_back(connect, out);
+                must_ask |= is_wanted;
             }
+        }
+        if must_ask {
+            self.go_on(now, None, program, out);
         }
     }
 
@@ -342,7 +354,8 @@ impl Asking {
                 None => self.come.iter().any(|at| at.is_some_and(|at| at >= place)),
             };
             if goal.lacking == 0 {
-                if !is_there {
+                let wanted = |one| self.held.get(one).is_some_and(|held| held.wanted);
+                if !is_there || goal.circuits.iter().any(wanted) {
                     return;
                 }
                 self.reach(program, out);

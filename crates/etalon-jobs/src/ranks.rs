@@ -317,7 +317,8 @@ impl Ranks {
         while way.awaited.front().is_some_and(|&end| end <= way.received) {
             way.awaited.pop_front();
             if let Some(asking) = &mut self.asking {
-                asking.received(sender, receiver, &mut self.wishes);
+                let ranks = (sender, receiver);
+                asking.received(now, ranks, &self.program, &mut self.wishes);
             }
             let Some((mut message, channel)) = way.messages.pop_front() else {
                 continue;

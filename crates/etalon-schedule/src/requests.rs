@@ -3,8 +3,11 @@
 //!
 //! A request takes some time to reach the controller. It is granted when no port that it needs is in the way: a circuit gives way
 //! when it has been up for its least time and no job uses it. Then only circuits that change are dark. Requests that do not need the
-//! same ports are granted together; one that waits keeps its ports from those behind it, so that none waits for ever. A circuit that
-//! two jobs name is theirs together.
+//! same ports are granted together; one that waits keeps its ports from those behind it. A circuit that two jobs name is theirs together.
+//!
+//! A request's turn is the time at which it arrives, or, if the share is fair, later by what its job has had more than others. It never
+//! moves, so that only requests that arrive before it can go first, of each other job one, and none waits for ever (docs/jobs.md,
+//! 'How long a request waits').
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -106,6 +109,8 @@ struct Waiting {
     job: u32,
     circuits: Vec<CrossConnect>,
     asked: Time,
+    /// Whose is earlier goes first.
+    turn: i128,
 }
 
 /// What a job has had.
@@ -119,6 +124,8 @@ struct Account {
     waits: bool,
     /// Requests that were granted.
     grants: u64,
+    /// What it had had when the last one was.
+    then: i128,
 }
 
 impl Account {
@@ -147,8 +154,9 @@ pub struct Requests {
     /// In order of arrival.
     waiting: Vec<Waiting>,
     accounts: BTreeMap<u32, Account>,
-    /// By time, and by the order in which they were given.
-    answers: BTreeMap<(Time, u64), Answer>,
+    /// By time, and by the order in which they were given. That another job waits comes last: who gives a circuit back then has heard
+    /// whether it was granted again.
+    answers: BTreeMap<(Time, bool, u64), Answer>,
     given: u64,
     /// Since they were [taken](Requests::take_changes) last.
     changes: Vec<Change>,
@@ -262,11 +270,16 @@ impl Requests {
     fn receive(&mut self, now: Time, message: Message) {
         match message {
             Message::Ask(job, circuits, asked) => {
-                self.arrive(now, job);
+                let more = self.arrive(now, job);
+                let later = match self.config.share {
+                    Share::Fifo => 0,
+                    Share::Fair => more,
+                };
                 self.waiting.push(Waiting {
                     job,
                     circuits,
                     asked,
+                    turn: i128::from(now.0) + later,
                 });
             }
             Message::Release(job, circuits, heard) => {
@@ -278,8 +291,9 @@ impl Requests {
     }
 
     /// A job that has had nothing and waited for nothing does not save up: it begins where those are that do (start-time fair
-    /// queueing).
-    fn arrive(&mut self, now: Time, job: u32) {
+    /// queueing). Returns how much more it has had than the one of them that has had least; no more than since its last grant, as
+    /// what it had while nobody else wanted it is no debt.
+    fn arrive(&mut self, now: Time, job: u32) -> i128 {
         let is_active = |account: &Account| account.waits || account.has > 0;
         let others = self.accounts.iter().filter(|&(&other, _)| other != job);
         let active = others.filter(|(_, account)| is_active(account));
@@ -289,6 +303,8 @@ impl Requests {
             account.served += (least - account.at(now)).max(0);
         }
         account.waits = true;
+        let more = |least: i128| account.at(now) - least.max(account.then);
+        least.map_or(0, more).max(0)
     }
 
     /// A job uses a circuit no more, unless it was granted again since.
@@ -312,10 +328,7 @@ impl Requests {
     fn grant(&mut self, now: Time, network: &mut dyn CrossConnected) {
         self.retry = Time::MAX;
         let mut order: Vec<usize> = (0..self.waiting.len()).collect();
-        if self.config.share == Share::Fair {
-            let served = |&place: &usize| self.accounts[&self.waiting[place].job].at(now);
-            order.sort_by_key(served); // stable: else who came first
-        }
+        order.sort_by_key(|&place| self.waiting[place].turn); // stable: else who came first
         let mut kept: Vec<Port> = Vec::new();
         let mut granted = Vec::new();
         for place in order {
@@ -391,6 +404,7 @@ impl Requests {
             job,
             ref circuits,
             asked,
+            ..
         } = waiting;
         let (mut removed, mut added) = (Vec::new(), Vec::new());
         for &connect in circuits {
@@ -420,7 +434,8 @@ impl Requests {
             network.change(now, &removed, &added, dark);
         }
         let changed = added.len() as u32;
-        self.accounts.entry(job).or_default().grants += 1;
+        let account = self.accounts.entry(job).or_default();
+        (account.grants, account.then) = (account.grants + 1, account.at(now));
         self.answer(now, job, Granted::Request { changed, dark });
         for &connect in circuits {
             let up = self.use_circuit(now, job, connect);
@@ -467,8 +482,9 @@ impl Requests {
     }
 
     fn answer(&mut self, time: Time, job: u32, what: Granted) {
-        self.answers
-            .insert((time, self.given), Answer { job, what });
+        let is_last = matches!(what, Granted::Wanted(_));
+        let place = (time, is_last, self.given);
+        self.answers.insert(place, Answer { job, what });
         self.given += 1;
     }
 }

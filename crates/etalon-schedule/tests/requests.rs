@@ -127,14 +127,18 @@ fn what_is_asked_for_again_on_the_way_of_its_release_is_kept() {
     assert_eq!(heard, [wanted((0, 1))]);
 }
 
-/// A job of the model: it asks for some circuits, uses them for some time once all are up, gives them back, and thinks.
+/// A job of the model: it asks for some circuits, uses them for some time once all are up, gives them back, and thinks. It may keep
+/// those that it asks for next, until another job wants them.
 #[derive(Clone, Debug)]
 struct Client {
     asks: Vec<Use>,
+    keeps: bool,
 }
 
 /// Circuits, how long they are used, and how long the client thinks afterwards.
 type Use = (Vec<(u16, u16)>, u64, u64);
+/// The longest use, and the longest thought.
+const LONG: u64 = 200;
 
 /// What a client is doing.
 #[derive(Debug, Default)]
@@ -144,6 +148,9 @@ struct State {
     missing: usize,
     /// Circuits that it may use.
     has: BTreeSet<CrossConnect>,
+    /// Its request is granted, and it has not used the circuits yet.
+    busy: bool,
+    wanted: BTreeSet<CrossConnect>,
     wakes: Option<(u64, bool)>,
 }
 
@@ -191,8 +198,9 @@ fn matching() -> impl Strategy<Value = Vec<(u16, u16)>> {
 }
 
 fn client() -> impl Strategy<Value = Client> {
-    let ask = (matching(), 0..200_u64, 0..200_u64);
-    prop::collection::vec(ask, 1..8).prop_map(|asks| Client { asks })
+    let ask = (matching(), 0..LONG, 0..LONG);
+    let asks = prop::collection::vec(ask, 1..20);
+    (asks, any::<bool>()).prop_map(|(asks, keeps)| Client { asks, keeps })
 }
 
 /// A client hears an answer: how long its request has waited, if it is granted.
@@ -202,22 +210,34 @@ fn hear(
     states: &mut [State],
     clients: &[Client],
     model: &mut Model,
+    requests: &mut Requests,
 ) -> u64 {
     let (state, client) = (&mut states[job as usize], &clients[job as usize]);
     match what {
-        Granted::Request { .. } => return now - state.asked,
+        Granted::Request { .. } => {
+            state.busy = true;
+            state.wanted.clear();
+            return now - state.asked;
+        }
         Granted::Up(one) => {
             let (up, held) = model.circuits.get_mut(&one).expect("it is up");
             assert!(*up <= now, "{one} is dark");
             *held = now + model.hold;
-            *model.used.entry(one).or_default() += 1;
-            state.has.insert(one);
+            *model.used.entry(one).or_default() += u32::from(state.has.insert(one));
             state.missing -= 1;
             if state.missing == 0 {
                 state.wakes = Some((now + client.asks[state.next].1, true));
             }
         }
-        Granted::Wanted(_) => {}
+        Granted::Wanted(one) if state.busy => {
+            state.wanted.insert(one);
+        }
+        Granted::Wanted(one) => {
+            if state.has.remove(&one) {
+                *model.used.get_mut(&one).expect("used") -= 1;
+                requests.release(Time(now), job, vec![one]);
+            }
+        }
     }
     0
 }
@@ -243,7 +263,8 @@ fn longest_wait(clients: &[Client], config: Asked) -> u64 {
         }
         if due <= wake {
             for answer in requests.step(Time(due), &mut model) {
-                longest = longest.max(hear(due, answer, &mut states, clients, &mut model));
+                let waited = hear(due, answer, &mut states, clients, &mut model, &mut requests);
+                longest = longest.max(waited);
             }
             continue;
         }
@@ -252,13 +273,20 @@ fn longest_wait(clients: &[Client], config: Asked) -> u64 {
                 continue;
             };
             if releases {
-                let has: Vec<CrossConnect> = std::mem::take(&mut state.has).into_iter().collect();
-                for one in &has {
+                let client = &clients[job];
+                state.wakes = Some((wake + client.asks[state.next].2, false));
+                state.next += 1;
+                let next = client.asks.get(state.next).filter(|_| client.keeps);
+                let kept = |one: &CrossConnect| {
+                    let pair = (one.pair.src, one.pair.dst);
+                    next.is_some_and(|next| next.0.contains(&pair)) && !state.wanted.contains(one)
+                };
+                let (has, back) = state.has.iter().copied().partition(kept);
+                (state.has, state.busy) = (has, false);
+                for one in &back {
                     *model.used.get_mut(one).expect("used") -= 1;
                 }
-                requests.release(Time(wake), job as u32, has);
-                state.wakes = Some((wake + clients[job].asks[state.next].2, false));
-                state.next += 1;
+                requests.release(Time(wake), job as u32, Vec::from_iter::<BTreeSet<_>>(back));
             } else if let Some((pairs, _, _)) = clients[job].asks.get(state.next) {
                 let circuits: Vec<_> = pairs.iter().map(|&(a, b)| circuit(a, b)).collect();
                 (state.asked, state.missing, state.wakes) = (wake, circuits.len(), None);
@@ -277,10 +305,11 @@ fn longest_wait(clients: &[Client], config: Asked) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// What goes down has been up for its least time and nobody uses it, nothing is used while it is dark, and every request is granted:
-    /// by the time that all others have had their turn, if the oldest goes first; else when they have caught up.
+    /// What goes down has been up for its least time and nobody uses it, nothing is used while it is dark, and every request is granted
+    /// within the bound of docs/jobs.md, 'How long a request waits': each job has a turn, of which one begins when the one before is
+    /// granted. If the share is fair, others go first for as long as the job has had circuits since its last grant.
     #[test]
-    fn nobody_waits_for_ever(
+    fn each_request_is_granted_within_the_bound(
         clients in prop::collection::vec(client(), 1..5),
         times in [0..50_u64, 0..20_u64, 0..100_u64],
         fair in any::<bool>(),
@@ -288,12 +317,9 @@ proptest! {
         let share = if fair { Share::Fair } else { Share::Fifo };
         let [reconfiguration, request, hold] = times;
         let longest = longest_wait(&clients, asked(share, times));
-        let turn = reconfiguration + hold + 200 + 4 * request;
-        let jobs = clients.len() as u64;
-        let turns = match share {
-            Share::Fifo => jobs,
-            Share::Fair => jobs * 8, // each has eight requests at most
-        };
-        prop_assert!(longest <= request + turns * turn, "{longest} of {turn}");
+        let turn = (reconfiguration + hold).max(reconfiguration.max(request) + LONG + request);
+        let had = u64::from(RACKS) * (reconfiguration + 2 * LONG + request);
+        let bound = request + u64::from(fair) * had + clients.len() as u64 * turn;
+        prop_assert!(longest <= bound, "{longest} of {bound}");
     }
 }

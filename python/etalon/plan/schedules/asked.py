@@ -45,8 +45,8 @@ class Asked(Schedule):
     hold: Time = 50 * US
     """Least time that a granted circuit stays up."""
     share: Literal["fair", "fifo"] = "fair"
-    """Which of several waiting requests is granted first: "fair", that of the job with the least circuit time so far;
-    "fifo", the oldest."""
+    """Which of several waiting requests is granted first: "fifo", the oldest; "fair", that too, but a job that has had more
+    circuit time than others waits longer, by the difference."""
     ask: Literal["all", "first"] = "all"
     """When a job requests the circuits of a step: when all ranks of the step are ready, or when the first is."""
     ahead: bool = False
