@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import etalon as et
+from conftest import ROOT
 from etalon import figures, schedulers
 from etalon.errors import EtalonError
 from etalon.figures import Tolerance, gantt, parameter, style, weeks
@@ -509,3 +510,29 @@ def test_a_gantt_chart_shows_who_waited_for_which_circuit(ranks: int) -> None:
     zoom = gantt.draw(done, span_us=(begin - 1, end + 1)).axes[0]
     assert zoom.get_xlim() == pytest.approx((begin - 1, end + 1))
     assert f"→{first['peer']}, {end - begin:.3g} µs" in [one.get_text() for one in zoom.texts]
+
+
+def test_a_gantt_chart_of_one_of_two_jobs_says_which() -> None:
+    """Circuits that the other job asked for are hatched; in each job's chart those are the other's."""
+    done = et.run(ROOT / "examples" / "two_jobs.toml")
+    for job in (0, 1):
+        ax = gantt.draw(done, iteration=1, job=job).axes[0]
+        assert ax.get_ylabel() == f"circuit, rank of job {job}"
+        legend = ax.get_legend()
+        assert legend and "for another job" in [one.get_text() for one in legend.get_texts()]
+        hatched = [one for one in ax.collections if one.get_hatch()]
+        mine = done.iterations.filter((pl.col("job") == job) & (pl.col("iteration") == 1))
+        start, end = mine.select("start_ns", "end_ns").row(0)
+        theirs = done.cross_connects.filter(pl.col("asked_by") == f"job {1 - job}")
+        expected = 0
+        for row in theirs.iter_rows(named=True):
+            down = row["down_ns"] if row["down_ns"] >= 0 else end
+            for begin, until in ((row["asked_ns"], row["granted_ns"]), (row["up_ns"], down)):
+                expected += min(until, end) > max(begin, start)
+        assert sum(len(one.get_paths()) for one in hatched) == expected > 0
+
+
+def test_a_gantt_chart_of_the_only_job_names_no_job() -> None:
+    ax = gantt.draw(et.run(ROOT / "examples" / "ring.toml")).axes[0]
+    assert ax.get_ylabel() == "rank"
+    assert not [one for one in ax.collections if one.get_hatch()]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """An iteration of a job, rank by rank: computing, waiting for circuits, sending, waiting for others. Below them the circuits
-that were asked for: waiting, dark, up."""
+that were asked for: waiting, dark, up; hatched if another job asked for them."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ Bars = dict[str, dict[int, list[tuple[float, float]]]]
 
 COMPUTES, CIRCUITS, SENDS = "computes", "waits for circuits", "sends"
 ASKED, DARK, UP = "circuit asked for", "dark", "up"
+OTHERS = "for another job"
+HATCH = "/////"
 COLOURS = {
     COMPUTES: style.PALETTE[2],
     CIRCUITS: style.PALETTE[1],
@@ -40,6 +42,8 @@ LANE, APART = 0.5, 0.4
 """Height of a circuit's lane, and of the gap above the first, where a rank's is 1."""
 INCHES, LEAST_INCHES, MOST_INCHES = 0.18, 0.1, 12.0
 """Height of a rank; of one of many; most of a figure, below which ranks have no names."""
+LEGEND = 0.26
+"""Height in inches of two more rows of the legend."""
 FEW = 8
 """Ranks that fit into one column of a page."""
 NARROWEST = 1 / 500
@@ -87,8 +91,18 @@ def _span(run: RunLike, iteration: int, job: int) -> tuple[int, int]:
     return start, end if end >= 0 else int(run.meta["simulated_ns"])
 
 
-def lanes(run: RunLike, iteration: int, job: int) -> tuple[list[str], Bars]:
-    """Names of the lanes of circuits, and what their circuits do during an iteration, times from its start on."""
+def _several(run: RunLike) -> bool:
+    return run.iterations["job"].n_unique() > 1
+
+
+def rank_name(run: RunLike, job: int) -> str:
+    """What a row of a rank is: of which job, if there are several."""
+    return f"rank of job {job}" if _several(run) else "rank"
+
+
+def lanes(run: RunLike, iteration: int, job: int) -> tuple[list[str], Bars, Bars]:
+    """Names of the lanes of circuits, and what their circuits do during an iteration, times from its start on: all of them, and
+    those for which another job asked."""
     start, end = _span(run, iteration, job)
     last = pl.when(pl.col("down_ns") >= 0).then("down_ns").otherwise(end)
     first = pl.when(pl.col("asked_ns") >= 0).then("asked_ns").otherwise("granted_ns")
@@ -96,6 +110,8 @@ def lanes(run: RunLike, iteration: int, job: int) -> tuple[list[str], Bars]:
     each = there.select("src", "dst").unique().height <= MOST_LANES
     names: list[str] = []
     found: Bars = {ASKED: {}, DARK: {}, UP: {}}
+    others: Bars = {ASKED: {}, DARK: {}, UP: {}}
+    mine = ("", f"job {job}")
     for row in there.iter_rows(named=True):
         name = f"r{row['src']}→r{row['dst']}" if each else f"r{row['src']}→"
         if name not in names[-1:]:
@@ -107,7 +123,9 @@ def lanes(run: RunLike, iteration: int, job: int) -> tuple[list[str], Bars]:
             if until > begin:
                 bar = ((begin - start) / 1e3, (until - begin) / 1e3)
                 found[what].setdefault(len(names) - 1, []).append(bar)
-    return names, found
+                if row["asked_by"] not in mine:
+                    others[what].setdefault(len(names) - 1, []).append(bar)
+    return names, found, others
 
 
 def waits(run: RunLike, iteration: int, job: int) -> dict[int, list[tuple[float, float, int]]]:
@@ -157,15 +175,18 @@ def _within(found: Bars, span: Span) -> Bars:
     return cut
 
 
-def _lanes_within(names: list[str], found: Bars) -> tuple[list[str], Bars]:
+def _lanes_within(names: list[str], found: Bars, others: Bars) -> tuple[list[str], Bars, Bars]:
     """The lanes that have bars."""
     kept = sorted({lane for by_lane in found.values() for lane, mine in by_lane.items() if mine})
     place = {lane: number for number, lane in enumerate(kept)}
-    bars_of = {
-        what: {place[lane]: mine for lane, mine in by_lane.items() if mine}
-        for what, by_lane in found.items()
-    }
-    return [names[lane] for lane in kept], bars_of
+    all_bars, bars_of_others = (
+        {
+            what: {place[lane]: mine for lane, mine in by_lane.items() if mine}
+            for what, by_lane in some.items()
+        }
+        for some in (found, others)
+    )
+    return [names[lane] for lane in kept], all_bars, bars_of_others
 
 
 def draw(
@@ -179,8 +200,9 @@ def draw(
     has a lane below the ranks. On the right: how long each rank waited for circuits, and how long each lane was dark.
 
     A message is drawn from when its rank was ready, or its circuits were there, to when its peer had read all of it. A circuit
-    is asked for, dark while it changes, and up until it makes way. Of more than 32 circuits those from one rack share a lane;
-    a wait that is wide enough has the rank to which its circuit leads, and the time. Dark spans have a least width.
+    is asked for, dark while it changes, and up until it makes way; hatched if another job, or a program, asked for it. Of more
+    than 32 circuits those from one rack share a lane; a wait that is wide enough has the rank to which its circuit leads, and
+    the time. Dark spans have a least width.
 
     Args:
         run: the run of a plan with jobs.
@@ -197,10 +219,10 @@ def draw(
     start, end = _span(run, iteration, job)
     span = _part(span_us, (end - start) / 1e3)
     found = _within(found, span)
-    names, circuits = lanes(run, iteration, job)
-    names, circuits = _lanes_within(names, _within(circuits, span))
+    names, circuits, others = lanes(run, iteration, job)
+    names, circuits, others = _lanes_within(names, _within(circuits, span), _within(others, span))
     below = APART + LANE * len(names) if names else 0.0
-    ax, inches = _axes(ax, ranks, below)
+    ax, inches = _axes(ax, ranks, below, LEGEND * any(others.values()))
     for what, by_rank in found.items():
         for rank, mine in by_rank.items():
             # A rank may wait for its next circuit while its peer still reads what it sent.
@@ -208,31 +230,45 @@ def draw(
             where = (rank - 0.4, 0.8)
             ax.broken_barh(mine, where, facecolors=COLOURS[what], linewidth=0, zorder=above)
     places = [ranks - 0.5 + APART + LANE * (lane + 0.5) for lane in range(len(names))]
-    least = NARROWEST * (span[1] - span[0])
+    _draw_lanes(ax, circuits, others, places, NARROWEST * (span[1] - span[0]))
+    ax.set_ylim(ranks - 0.4 + below, -0.6)
+    ax.set_xlim(*span)
+    _name_rows(ax, ranks, places, names, inches)
+    label = rank_name(run, job)
+    ax.set_ylabel(f"circuit, {label}" if names else label)
+    _say_waits(ax, waits(run, iteration, job), circuits[DARK], places, span, inches)
+    ax.grid(visible=False)
+    ax.set_xlabel("time in the iteration (µs)")
+    shown = [what for what, by_row in {**found, **circuits}.items() if any(by_row.values())]
+    _add_legend(ax, shown, any(others.values()))
+    return style.figure_of(ax)
+
+
+def _draw_lanes(ax: Axes, circuits: Bars, others: Bars, places: list[float], least: float) -> None:
+    """Circuits in their lanes, hatched if another job asked for them; none is dark for less than `least` us of the axis."""
+    hatched: Any = {"facecolors": "none", "edgecolors": "white", "hatch": HATCH, "linewidth": 0}
     for what, by_lane in circuits.items():
         for lane, mine in by_lane.items():
             where = (places[lane] - 0.4 * LANE, 0.8 * LANE)
             wide = [(at, max(length, least)) for at, length in mine] if what == DARK else mine
             above = 1.5 if what == DARK else 1.0
             ax.broken_barh(wide, where, facecolors=COLOURS[what], linewidth=0, zorder=above)
-    ax.set_ylim(ranks - 0.4 + below, -0.6)
-    ax.set_xlim(*span)
-    _name_rows(ax, ranks, places, names, inches)
-    _say_waits(ax, waits(run, iteration, job), circuits[DARK], places, span, inches)
-    ax.grid(visible=False)
-    ax.set_xlabel("time in the iteration (µs)")
-    patches = [
-        Patch(color=COLOURS[what], label=what)
-        for what, by_row in {**found, **circuits}.items()
-        if any(by_row.values())
-    ]
-    ax.legend(handles=patches, ncols=3, loc="lower left", bbox_to_anchor=(0, 1.0), handlelength=0.9)
-    return style.figure_of(ax)
+            if what != DARK and lane in others[what]:
+                ax.broken_barh(others[what][lane], where, **hatched)
 
 
-def _axes(ax: Axes | None, ranks: int, below: float) -> tuple[Axes, float]:
-    """Axes for so many ranks and lanes that take as much room as `below` ranks; and the height of a rank in inches."""
-    height = 1.0 + 0.12 * bool(below)
+def _add_legend(ax: Axes, shown: list[str], has_others: bool) -> None:
+    patches = [Patch(color=COLOURS[what], label=what) for what in shown]
+    if has_others:
+        patches.append(Patch(facecolor=COLOURS[UP], edgecolor="white", hatch=HATCH, label=OTHERS))
+    corner: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "handlelength": 0.9}
+    ax.legend(handles=patches, ncols=2 if has_others else 3, **corner)
+
+
+def _axes(ax: Axes | None, ranks: int, below: float, above: float) -> tuple[Axes, float]:
+    """Axes for so many ranks, lanes that take as much room as `below` ranks, and `above` inches more of a legend; and the
+    height of a rank in inches."""
+    height = 1.0 + 0.12 * bool(below) + above
     inches = max(LEAST_INCHES, INCHES * min(1.0, 16 / ranks))
     inches = min(inches, (MOST_INCHES - height) / (ranks + below))
     width = style.COLUMN if ranks <= FEW else style.PAGE
@@ -279,7 +315,6 @@ def _points(inches: float) -> float:
 
 def _name_rows(ax: Axes, ranks: int, places: list[float], names: list[str], inches: float) -> None:
     """Names the ranks, and the lanes of circuits below them; of many not all."""
-    ax.set_ylabel("circuit, rank" if names else "rank")
     if not names:
         ax.yaxis.set_major_locator(MaxNLocator(9, integer=True))
         return
@@ -302,10 +337,13 @@ def interactive(
 
     figure = web.panels()
     found = bars(run, iteration, job)
-    names, circuits = lanes(run, iteration, job)
-    rows = [f"rank {rank}" for rank in range(_ranks(found))]
-    for what, by_row in {**found, **circuits}.items():
-        mine = names if what in circuits else rows
+    names, circuits, others = lanes(run, iteration, job)
+    whose = f", job {job}" if _several(run) else ""
+    rows = [f"rank {rank}{whose}" for rank in range(_ranks(found))]
+    every_bar = [(what, rows, by_row, "") for what, by_row in found.items()]
+    every_bar += [(what, names, by_row, "") for what, by_row in circuits.items()]
+    every_bar += [(what, names, by_row, OTHERS) for what, by_row in others.items()]
+    for what, mine, by_row, whom in every_bar:
         every = [(row, *bar) for row, bars_of in sorted(by_row.items()) for bar in bars_of]
         if every:
             figure.add_bar(
@@ -313,8 +351,12 @@ def interactive(
                 x=[length for *_, length in every],
                 y=[mine[row] for row, *_ in every],
                 orientation="h",
-                name=what,
-                marker={"color": COLOURS[what], "line": {"width": 0}},
+                name=f"{what} {whom}".strip(),
+                marker={
+                    "color": COLOURS[what],
+                    "line": {"width": 0},
+                    "pattern": {"shape": "/" if whom else ""},
+                },
                 hovertemplate="%{y}, from %{base:.6g} for %{x:.6g} µs",
             )
     figure.update_layout(barmode="overlay")
