@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What two planes of circuits gain over one: messages that are split, planes that take turns, both ways at once."""
+"""What two planes of circuits gain over one, and, where a change takes long, rings that carry several steps."""
 
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,21 @@ def all_to_all(**keys: Any) -> dict[str, Any]:
     return {"network.racks": 9, "job.do": [{"all_to_all": "9MiB", **keys}]}
 
 
+def bruck(circuits: str) -> dict[str, Any]:
+    """An all-to-all among sixteen, on one plane, where a change takes 200 us."""
+    keys = {"network.racks": 16, "schedule.reconfiguration": "200us", "job.circuits": circuits}
+    return ONE | keys | {"job.do": [{"all_to_all": "4MiB", "algorithm": "bruck"}]}
+
+
 CHANGES: dict[str, dict[str, Any]] = {
     "all-reduce, 8 ranks: one plane": ONE,
     "two planes take turns (SWOT)": {"job.circuits": turns(1, 2, 4, 4, 2, 1)},
     "messages split over two planes (SWOT)": {},
     "all-to-all, 9 ranks: one plane, Bruck": ONE | all_to_all(algorithm="bruck", radix=3),
     "two planes, both ways at once (ReTri)": all_to_all(algorithm="ternary"),
+    "all-to-all, 16 ranks: one ring": bruck("none"),
+    "circuits of each step": bruck("each"),
+    "rings that carry two steps (Bridge)": bruck("plan"),
 }
 for name, changes in CHANGES.items():
     row = et.run(BASE.replace(changes)).iterations.row(-1, named=True)

@@ -131,6 +131,32 @@ def test_planes_take_turns() -> None:
     assert together.iterations["dark_ns"][1] == 40_000
 
 
+@pytest.mark.parametrize(
+    ("reconfiguration", "changes", "hops"), [("200us", 2, [1, 2, 1, 2]), ("1us", 4, [1, 1, 1, 1])]
+)
+def test_rings_of_a_step_carry_later_ones(
+    reconfiguration: str, changes: int, hops: list[int]
+) -> None:
+    # Bridge: the circuits of a step of Bruck's algorithm form rings on which all later peers lie. Among 16, peers are 1, 2, 4
+    # and 8 apart: one ring carries the first two steps, and the circuits from each rank to the fourth after it the other two.
+    deed = {"all_to_all": "4MiB", "algorithm": "bruck"}
+    chosen = plan(
+        network__racks=16,
+        job__do=[deed],
+        job__circuits="plan",
+        schedule__reconfiguration=reconfiguration,
+    )
+    run = et.run(chosen)
+    assert run.iterations["changes"][1] == changes
+    if changes == 2:
+        stages = chosen.resolve()["jobs"][0]["circuits"]["list"]
+        assert [stage["step"] for stage in stages] == [0, 2]
+        assert stages[1]["circuits"] == [[rank, (rank + 4) % 16] for rank in range(16)]
+    dark = 1000 * int(reconfiguration.removesuffix("us"))
+    expected = closed_form([(far, 2 << 20) for far in hops], changes=changes, dark=dark)
+    assert took(run) == pytest.approx(expected, rel=0.01)
+
+
 def test_balanced_ternary_uses_two_ports() -> None:
     # ReTri among 9: two steps of a third of all blocks each way, over the ring and over circuits to r +- 3. Bruck's algorithm
     # of radix 3 sends the same thirds one after the other over one port.
