@@ -107,19 +107,20 @@ def overlapped(name: str, size: int, ranks: int = 64) -> float:
     In a step each message goes `far` circuits, and each circuit carries `load` of them: the last packet arrives when its
     circuit has carried all, or when it has passed all of its circuits behind its message, whichever is later.
     """
+    return sum(overlapped_step(*step) for step in steps_of(name, size, ranks))
+
+
+def overlapped_step(far: int, load: float, message: float) -> float:
+    """The same of one step."""
     rate, alpha, delta = 800e9, 500, 500
     packet = 9014 * 8e9 / rate
-    total = 0.0
-    for far, load, message in _steps(name, size, ranks):
-        own = message * HEADERS * 8e9 / rate
-        passed, carried = far * (delta + packet) + own, delta + load * own
-        total += (
-            alpha + max(passed, carried) + 2 * packet
-        )  # stored by the NIC, and behind the last circuit
-    return total
+    own = message * HEADERS * 8e9 / rate
+    passed, carried = far * (delta + packet) + own, delta + load * own
+    # The NIC stores a packet, and so does what is behind the last circuit.
+    return alpha + max(passed, carried) + 2 * packet
 
 
-def _steps(name: str, size: int, ranks: int) -> list[tuple[int, float, float]]:
+def steps_of(name: str, size: int, ranks: int) -> list[tuple[int, float, float]]:
     """Circuits that a message goes, messages that a circuit carries, and bytes of a message, step by step."""
     if name == "all-to-all":
         return [(far, far, size / ranks) for far in range(1, ranks)]
