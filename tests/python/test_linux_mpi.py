@@ -14,6 +14,7 @@ import pytest
 
 import etalon as et
 from conftest import ROOT, need, need_kernel, need_module
+from etalon.engine import mpi_job
 from etalon.plan import Plan
 
 need_module("mpi4py")
@@ -178,6 +179,9 @@ world = MPI.COMM_WORLD
 world.Barrier()
 if world.rank == 2:
     if "sleep" in sys.argv: time.sleep(30)
+    if "nap" in sys.argv:
+        until = time.monotonic() + 9
+        while time.monotonic() < until: time.sleep(500e-6)
     if "exit" in sys.argv: os._exit(3)
     if "kill" in sys.argv: os.kill(os.getpid(), 9)
     if "raise" in sys.argv: raise RuntimeError("no")
@@ -219,6 +223,24 @@ def test_a_rank_that_dies_is_named(tmp_path: Path, how: str, said: str) -> None:
     (failed,) = done.failed_programs
     assert said in failed
     assert "its output is in programs/ends.out and programs/ends.err" in failed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quiet", ["6", "60"])
+def test_a_plan_says_how_long_a_rank_may_take_naps(tmp_path: Path, quiet: str) -> None:
+    """Ranks that wait sleep for less than a millisecond at a time, as this one does for 9 s on purpose."""
+    need_kernel()
+    place = tmp_path / "ends.py"
+    place.write_text(ENDS)
+    keys = {"ranks": 4, "command": [sys.executable, str(place), "nap"], "name": "ends"}
+    made = plan({**keys, "env": {mpi_job.QUIET: quiet}}).replace({"duration": "40s"})
+    done = et.run(made, engine="linux")
+    if quiet == "60":
+        assert done.outputs["programs/ends.out"].count(b"over") == 4
+        assert not done.failed_programs
+    else:
+        (failed,) = done.failed_programs
+        assert "4 ranks wait for ever" in failed
 
 
 @pytest.mark.slow
