@@ -10,6 +10,16 @@ use etalon_tcp::mptcp::{DataReceiver, DataSender};
 use crate::endpoint::ALONE;
 use crate::flows::Flows;
 
+/// How far an end has come in ending its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    None,
+    /// It has sent DATA_FIN.
+    Said,
+    /// Its subflows have shut down.
+    Over,
+}
+
 /// A flow that MPTCP carries.
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -20,6 +30,8 @@ pub(crate) struct Group {
     pub(crate) receiver: DataReceiver,
     /// Its bytes end.
     pub(crate) ends: bool,
+    /// How far client and server have come in ending it.
+    pub(crate) ending: [Ending; 2],
     /// Some of its data has left the host.
     pub(crate) departed: bool,
     /// The TDN when it last sent.
@@ -40,6 +52,7 @@ impl Group {
             sender: DataSender::default(),
             receiver: DataReceiver::default(),
             ends: false,
+            ending: [Ending::None; 2],
             departed: false,
             tdn: 0,
             reached: vec![0; flows.len()],

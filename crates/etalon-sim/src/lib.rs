@@ -12,6 +12,7 @@ mod bulk;
 mod carried;
 mod carrier;
 mod coming;
+mod endings;
 mod endpoint;
 mod engine;
 mod flows;

@@ -22,11 +22,12 @@ const DSS: u8 = 2 << 4;
 const VERSION: u8 = 1;
 const HMAC_SHA256: u8 = 1;
 
-/// Flags of DSS: what is there (A, M), and which of them has eight bytes (a, m).
+/// Flags of DSS: what is there (A, M), which of them has eight bytes (a, m), and whether the stream ends (F).
 const HAS_ACK: u8 = 1;
 const LONG_ACK: u8 = 2;
 const HAS_MAPPING: u8 = 4;
 const LONG_SEQ: u8 = 8;
+const DATA_FIN: u8 = 16;
 
 /// What both ends of a subflow know of each other: the sender of a packet first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -144,8 +145,13 @@ fn write_dss(dss: &Dss, secrets: &Secrets, bytes: &mut Vec<u8>) {
         bytes.extend(mapping.len.to_be_bytes());
         return;
     }
-    bytes.extend([DSS, HAS_ACK | HAS_MAPPING | LONG_SEQ]);
-    bytes.extend((ack as u32).to_be_bytes());
+    let fin = u8::from(dss.ends) * DATA_FIN;
+    let long = u8::from(dss.long_ack) * LONG_ACK;
+    bytes.extend([DSS, HAS_ACK | HAS_MAPPING | LONG_SEQ | fin | long]);
+    match dss.long_ack {
+        true => bytes.extend(ack.to_be_bytes()),
+        false => bytes.extend((ack as u32).to_be_bytes()),
+    }
     let seq = secrets.first(0).wrapping_add(mapping.data_seq);
     bytes.extend(seq.to_be_bytes());
     bytes.extend(mapping.subflow_seq.to_be_bytes());
@@ -201,6 +207,7 @@ mod tests {
                 data_ack: 5,
                 mapping,
                 opens,
+                ..Dss::default()
             })
         };
         let first = written(dss(Some(mapping), true), Flags::ACK, true);
@@ -211,6 +218,21 @@ mod tests {
         assert_eq!(&data[..4], [30, 22, 0x20, 0x0d]);
         assert_eq!(data[8..16], (secrets.first(0) + 100).to_be_bytes());
         assert_eq!(data[16..], [0, 0, 0, 7, 0x22, 0xf4, NOP, NOP]);
+        let end = MptcpOption::Dss(Dss {
+            data_ack: 5,
+            mapping: Some(Mapping {
+                data_seq: 100,
+                subflow_seq: 0,
+                len: 1,
+            }),
+            ends: true,
+            long_ack: true,
+            ..Dss::default()
+        });
+        let end = written(end, Flags::ACK, true);
+        assert_eq!(&end[..4], [30, 26, 0x20, 0x1f]);
+        assert_eq!(end[4..12], (secrets.first(1) + 5).to_be_bytes());
+        assert_eq!(end[20..], [0, 0, 0, 0, 0, 1, NOP, NOP]);
         let ack = written(dss(None, false), Flags::ACK, true);
         assert_eq!(&ack[..4], [30, 12, 0x20, 0x03]);
         assert_eq!(ack[4..], (secrets.first(1) + 5).to_be_bytes());

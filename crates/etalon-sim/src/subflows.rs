@@ -92,6 +92,7 @@ impl<T: Tap> World<'_, '_, T> {
             }
             self.groups[group].sender.acknowledged(acked);
             self.feed(now, group, edge);
+            self.end_as_client(now, group, index, edge);
         } else {
             self.take(now, group, index, edge);
         }
@@ -130,6 +131,7 @@ impl<T: Tap> World<'_, '_, T> {
             receiver.take(piece);
         }
         let received = receiver.received();
+        let data_ack = self.data_ack(group);
         let slowest = self.slowest_round_trip(group);
         let connection = &self.flows.end(index).connection;
         let buffer = connection.tune_stream(&mut self.groups[group].receiver, slowest);
@@ -137,7 +139,7 @@ impl<T: Tap> World<'_, '_, T> {
         for subflow in 0..self.groups[group].flows.len() {
             let server = 2 * self.groups[group].flows[subflow] + 1;
             if let Some(end) = self.flows.end_if_open(server) {
-                end.connection.set_data_ack(received, offered);
+                end.connection.set_data_ack(data_ack, offered);
                 if let Some(buffer) = buffer {
                     end.connection.enlarge_receive_buffer(buffer);
                 }
@@ -147,6 +149,7 @@ impl<T: Tap> World<'_, '_, T> {
         if self.meter.received(now, row, received) {
             self.finish_flow(now, edge);
         }
+        self.end_as_server(now, group, index, edge);
     }
 
     /// Up to where in the stream the servers of a group's subflows have offered room.
@@ -186,11 +189,14 @@ impl<T: Tap> World<'_, '_, T> {
         acked
     }
 
-    /// Data of a client's has left the host: the first lets the application write on.
+    /// Data of a client's has left the host: the first lets the application write on. As seen on Linux, if it shuts down then, DATA_FIN is ahead
+    /// of what it wrote.
     pub(crate) fn subflow_departed(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
         let group = self.flows.end(index).group as usize;
-        if index & 1 == 0 && !std::mem::replace(&mut self.groups[group].departed, true) {
-            self.feed(now, group, edge);
+        let is_first = index & 1 == 0 && !std::mem::replace(&mut self.groups[group].departed, true);
+        if is_first && self.give_all(now, group, edge) {
+            self.end_stream(now, group, edge);
+            self.transmit_clients(now, group, edge);
         }
         self.transmit_subflow(now, index, edge);
     }
@@ -285,10 +291,18 @@ impl<T: Tap> World<'_, '_, T> {
     /// DSS (RFC 8684, section 3.1), so that their SYNs do not meet the queue that the initial window fills. As seen on Linux, none
     /// is opened for an application that has written all by then.
     fn feed(&mut self, now: Time, group: usize, edge: &mut Edge<PacketId>) {
+        if self.give_all(now, group, edge) {
+            self.transmit_clients(now, group, edge);
+            self.end_stream(now, group, edge);
+        }
+    }
+
+    /// The same without sending what was given last. Returns whether the flow is open.
+    fn give_all(&mut self, now: Time, group: usize, edge: &mut Edge<PacketId>) -> bool {
         let flows = self.groups[group].flows.clone();
         let first = self.flows.end_if_open(2 * flows[0]);
         let Some(first) = first.filter(|end| end.connection.is_established()) else {
-            return;
+            return false;
         };
         if first.connection.may_be_joined() && self.groups[group].sender.is_writing() {
             for &flow in &flows[1..] {
@@ -303,14 +317,7 @@ impl<T: Tap> World<'_, '_, T> {
             self.transmit_clients(now, group, edge);
             self.give(group);
         }
-        if self.groups[group].ends && self.groups[group].sender.is_done() {
-            for flow in flows {
-                if let Some(client) = self.flows.end_if_open(2 * flow) {
-                    client.connection.shutdown();
-                }
-            }
-        }
-        self.transmit_clients(now, group, edge);
+        true
     }
 
     /// All subflows send what they were given.

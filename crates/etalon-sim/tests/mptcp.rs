@@ -160,19 +160,91 @@ fn flows_of_one_host_that_begin_together_take_turns() {
     assert_eq!((first_ends(100), first_ends(20_000)), (waits, goes_on));
 }
 
-#[test]
-fn captures_have_its_options() {
-    let path = std::env::temp_dir().join(format!("etalon-mptcp-{}.pcapng", std::process::id()));
+/// A capture of the first 10 ms of a plan.
+fn captured(value: &Value, name: &str) -> Vec<u8> {
+    let file = format!("etalon-mptcp-{name}-{}.pcapng", std::process::id());
+    let path = std::env::temp_dir().join(file);
     let request = TraceRequest {
         start: Time::ZERO,
         end: Time(10_000_000),
         pcapng: Some(path.clone()),
     };
-    let value = plan(10, &[mptcp("tdm", "any", false)], None);
-    etalon_sim::trace(&crate::common::plan(&value), &Control::default(), &request)
-        .expect("a trace");
+    etalon_sim::trace(&crate::common::plan(value), &Control::default(), &request).expect("a trace");
     let bytes = std::fs::read(&path).expect("a capture");
     std::fs::remove_file(&path).expect("removed");
+    bytes
+}
+
+const RACKS: u32 = 3;
+
+/// The segments of a capture as they enter the network: whether it goes to the server, payload, FIN, and DATA_FIN.
+fn segments(capture: &[u8]) -> Vec<(bool, usize, bool, bool)> {
+    let word = |at: usize| u32::from_le_bytes(capture[at..at + 4].try_into().expect("a word"));
+    let (mut at, mut segments) = (0, Vec::new());
+    while at + 8 <= capture.len() {
+        let packet = at + 28 + 14;
+        let is_tcp = word(at) == 6 && capture[packet + 9] == 6;
+        if is_tcp && word(at + 8) < RACKS {
+            let tcp = packet + 20;
+            let total = u16::from_be_bytes([capture[packet + 2], capture[packet + 3]]);
+            let header = usize::from(capture[tcp + 12] >> 4) * 4;
+            let options = &capture[tcp + 20..tcp + header];
+            let signals = |flags: u8| {
+                options
+                    .windows(4)
+                    .any(|o| o[0] == 30 && o[2..] == [0x20, flags])
+            };
+            segments.push((
+                u16::from_be_bytes([capture[tcp + 2], capture[tcp + 3]]) == 5001,
+                usize::from(total) - 20 - header,
+                capture[tcp + 13] & 1 > 0,
+                signals(0x1d) || signals(0x1f),
+            ));
+        }
+        at += word(at + 4) as usize;
+    }
+    segments
+}
+
+/// As seen on Linux (5 kB between two hosts): DATA_FIN follows the data at once; the server acknowledges the data, then DATA_FIN, and sends its
+/// own; then both sides end their connections.
+#[test]
+fn a_stream_ends_with_data_fin_before_its_subflows_do() {
+    let mut value = plan(2, &[mptcp("tdm", "any", false)], Some(5_000));
+    value["tdf"] = json!(1);
+    value["flows"].as_array_mut().expect("flows").truncate(1);
+    let sent: Vec<_> = segments(&captured(&value, "end"))
+        .into_iter()
+        .skip(3)
+        .map(|(to_server, payload, fin, data_fin)| {
+            let what = match (payload, fin, data_fin) {
+                (5_000, false, false) => "data",
+                (0, true, false) => "FIN",
+                (0, false, true) => "DATA_FIN",
+                (0, false, false) => "ACK",
+                _ => "?",
+            };
+            (if to_server { "client" } else { "server" }, what)
+        })
+        .collect();
+    let expected = [
+        ("client", "data"),
+        ("client", "DATA_FIN"),
+        ("server", "ACK"),
+        ("server", "ACK"),
+        ("server", "DATA_FIN"),
+        ("client", "FIN"),
+        ("client", "ACK"),
+        ("server", "FIN"),
+        ("client", "ACK"),
+    ];
+    assert_eq!(sent, expected);
+}
+
+#[test]
+fn captures_have_its_options() {
+    let value = plan(10, &[mptcp("tdm", "any", false)], None);
+    let bytes = captured(&value, "options");
     let has = |option: &[u8]| bytes.windows(option.len()).any(|window| window == option);
     // MP_CAPABLE, MP_JOIN of address 1, data, its acknowledgement.
     for option in [

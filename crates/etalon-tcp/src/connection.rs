@@ -384,7 +384,7 @@ impl<C: CongestionControl> Connection<C> {
                 (ConnectionState::SynSent | ConnectionState::SynReceived, _) => {
                     self.on_syn_timeout();
                 }
-                (_, Purpose::Rto) if self.repeats_join() => {}
+                (_, Purpose::Rto) if self.repeats_join() || self.repeats_data_fin() => {}
                 (_, Purpose::Rto) => self.snd.on_rto(&self.clock, &self.config),
                 (_, Purpose::LossProbe) => self.snd.on_loss_probe_timer(&self.clock),
                 (_, Purpose::Reordering) => self.snd.on_reordering_timer(&self.clock, &self.config),

@@ -61,6 +61,10 @@ struct Present {
 
 const MOST_BLOCKS: usize = 4;
 
+/// What is kept beside a mapping's length.
+const ENDS: u32 = 1 << 16;
+const LONG_ACK: u32 = 1 << 17;
+
 impl RareOptions {
     /// None of them.
     pub(crate) const NONE: RareOptions = RareOptions(None);
@@ -167,6 +171,7 @@ impl Present {
             subflow_seq,
             len: len as u16,
         };
+        let says = |what| self.kind != Kind::DataAck && len & what != 0;
         match self.kind {
             Kind::None | Kind::Capable => MptcpOption::Capable,
             Kind::Join => MptcpOption::Join(last.0 as u8),
@@ -174,6 +179,8 @@ impl Present {
                 data_ack: joined(last),
                 mapping: (self.kind != Kind::DataAck).then_some(mapping),
                 opens: self.kind == Kind::Opening,
+                ends: says(ENDS),
+                long_ack: says(LONG_ACK),
             }),
         }
     }
@@ -195,7 +202,10 @@ impl Present {
                 self.places[3] = split(dss.data_ack);
                 if let Some(mapping) = dss.mapping {
                     self.places[2] = split(mapping.data_seq);
-                    self.places[1] = (mapping.subflow_seq, mapping.len.into());
+                    let ends = u32::from(dss.ends) * ENDS;
+                    let long_ack = u32::from(dss.long_ack) * LONG_ACK;
+                    let len = u32::from(mapping.len) | ends | long_ack;
+                    self.places[1] = (mapping.subflow_seq, len);
                 }
             }
             None | Some(MptcpOption::Capable) => {}
@@ -244,17 +254,26 @@ mod tests {
 
     #[test]
     fn what_mptcp_leaves_is_for_blocks() {
+        let mapping = Mapping {
+            data_seq: 1 << 40 | 7,
+            subflow_seq: u32::MAX,
+            len: u16::MAX,
+        };
         let dss = |mapping, opens| {
             MptcpOption::Dss(Dss {
                 data_ack: u64::MAX - 1,
                 mapping,
                 opens,
+                ..Dss::default()
             })
         };
-        let mapping = Mapping {
-            data_seq: 1 << 40 | 7,
-            subflow_seq: u32::MAX,
-            len: u16::MAX,
+        let ending = |ends, long_ack| match dss(Some(mapping), false) {
+            MptcpOption::Dss(dss) => MptcpOption::Dss(Dss {
+                ends,
+                long_ack,
+                ..dss
+            }),
+            other => other,
         };
         for (option, room) in [
             (None, 4),
@@ -263,6 +282,8 @@ mod tests {
             (Some(dss(None, false)), 3),
             (Some(dss(Some(mapping), false)), 1),
             (Some(dss(Some(mapping), true)), 1),
+            (Some(ending(true, false)), 1),
+            (Some(ending(false, true)), 1),
         ] {
             let blocks = [(1, 2), (3, 4), (5, 6), (7, 8)];
             let (mut before, mut after) = (RareOptions::default(), RareOptions::default());

@@ -38,6 +38,8 @@ struct Net {
     delay: u64,
     /// Which subflow gets data, from one write to the next.
     turns: std::iter::Cycle<std::vec::IntoIter<usize>>,
+    /// The server has read up to the end of the stream.
+    ended: bool,
     /// Of all segments that were sent.
     digest: u64,
 }
@@ -65,6 +67,7 @@ impl Net {
             now: 0,
             delay: MS,
             turns: turns.into_iter().cycle(),
+            ended: false,
             digest: EMPTY,
         }
     }
@@ -114,7 +117,8 @@ impl Net {
             .map(|[_, server]| server.offered_of_stream());
         let offered = offered.max().expect("a subflow");
         for [_, server] in &mut self.ends {
-            server.set_data_ack(self.receiver.received(), offered);
+            let data_ack = self.receiver.received() + u64::from(self.ended);
+            server.set_data_ack(data_ack, offered);
             if let Some(buffer) = buffer {
                 server.enlarge_receive_buffer(buffer);
             }
@@ -139,15 +143,19 @@ impl Net {
             assert!(segment.len == 0 || !mapped, "{segment}");
             return;
         };
-        assert!(dss.data_ack <= self.receiver.received());
+        assert!(dss.data_ack <= self.receiver.received() + 1);
         let Some(mapping) = dss.mapping else {
             assert_eq!(segment.len, 0, "{segment}");
             return;
         };
+        if segment.len == 0 {
+            assert!(dss.ends && mapping.len == 1, "{segment}");
+            return;
+        }
         let number = segment.seq.wrapping_sub(INITIAL_SEQ);
         let from = number - mapping.subflow_seq;
         assert!(
-            from + u32::from(segment.len) <= mapping.len.into(),
+            from + u32::from(segment.len) <= u32::from(mapping.len) - u32::from(dss.ends),
             "{segment}"
         );
         for byte in [0, u64::from(segment.len) - 1] {
@@ -233,6 +241,37 @@ impl Net {
             );
         }
         assert_eq!(self.receiver.received(), bytes);
+    }
+
+    /// Both ends say that their stream is over, and hear so. Returns when the client did.
+    fn end(&mut self) -> u64 {
+        let end = self.sender.end();
+        for [client, _] in &mut self.ends {
+            if client.carries_data() {
+                client.end_stream(end);
+            }
+        }
+        loop {
+            let mut over = false;
+            for [client, server] in &mut self.ends {
+                over |= client.end_is_acked() && client.end_heard() == Some(0);
+                if let Some(end) = server.end_heard() {
+                    self.receiver.ends_at(end);
+                }
+            }
+            if over {
+                return self.now;
+            }
+            if self.receiver.has_ended() && !self.ended {
+                self.ended = true;
+                self.take();
+                for [_, server] in &mut self.ends {
+                    server.acknowledge_stream();
+                    server.end_stream(0);
+                }
+            }
+            assert!(self.step(), "the end is never heard");
+        }
     }
 }
 
@@ -388,6 +427,52 @@ fn a_subflow_that_joins_carries_data_once_that_was_answered() {
     }
 }
 
+/// RFC 8684, section 3.3.3: DATA_FIN is a byte of the stream, which is acknowledged. As seen on Linux, a lost one comes again after the
+/// shortest timeout, and none of data counts for that.
+#[test]
+fn data_fin_comes_again_until_it_is_acknowledged() {
+    for lost in 0..4 {
+        let mut fates = vec![Fate::Deliver; 3];
+        fates.extend(vec![Fate::Drop; lost]);
+        let mut net = Net::new(1, vec![fates], vec![0]);
+        net.transfer(5_000);
+        let took = net.now;
+        let waited = net.end() - took;
+        let expected = lost as u64 * 204 * MS;
+        assert!(
+            (expected..expected + 10 * MS).contains(&waited),
+            "{waited} ns after {lost}"
+        );
+        let stats = net.ends[0][0].stats();
+        assert_eq!((stats.rtos, stats.retransmits), (0, 0));
+    }
+}
+
+/// As seen on Linux: what is sent after the application has shut down says that it ends the stream, also if it was written before.
+#[test]
+fn the_last_data_carry_data_fin() {
+    let mut net = Net::new(1, vec![], vec![0]);
+    while !net.ends[0][0].is_established() {
+        net.step();
+    }
+    let client = &mut net.ends[0][0];
+    client.write_mapped(0, 8924);
+    client.write_mapped(8924, 100);
+    let ends = |segment: &Segment| match segment.rare.mptcp() {
+        Some(MptcpOption::Dss(dss)) => (segment.len, dss.ends, dss.mapping.map(|m| m.len)),
+        _ => (segment.len, false, None),
+    };
+    client.end_stream(9024);
+    let sent: Vec<_> = std::iter::from_fn(|| client.poll_transmit(3 * MS))
+        .map(|s| ends(&s))
+        .collect();
+    let data = Some(9025);
+    assert_eq!(
+        sent,
+        [(0, true, Some(1)), (8924, true, data), (100, true, data)]
+    );
+}
+
 /// RFC 8684, section 3.1: DSS is enough for others to join, also in an ACK of data that arrived behind a hole.
 #[test]
 fn the_first_dss_lets_others_join_whatever_it_acknowledges() {
@@ -537,6 +622,9 @@ proptest! {
             prop_assert_eq!(net.receiver.received(), bytes / 2 + 1 + bytes);
         } else {
             net.transfer(bytes);
+        }
+        if net.ends[0][0].maps_data() {
+            net.end();
         }
     }
 }

@@ -73,7 +73,8 @@ impl DataSender {
 
     /// The other end has everything before `acked`, as one of the subflows heard.
     pub fn acknowledged(&mut self, acked: u64) {
-        self.acked = self.acked.max(acked);
+        // DATA_FIN counts as a byte.
+        self.acked = self.acked.max(acked.min(self.written));
     }
 
     /// The other end has room for what is before `room_end`, as one of the subflows heard.
@@ -91,6 +92,18 @@ impl DataSender {
     #[must_use]
     pub fn is_writing(&self) -> bool {
         self.pending > 0
+    }
+
+    /// Where the stream ends, if the application writes no more.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.written
+    }
+
+    /// Whether subflows were given all that was written.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        self.pending == 0 && self.again.is_empty() && self.next == self.written
     }
 
     /// Whether all that was written is acknowledged.
@@ -191,6 +204,8 @@ pub struct DataReceiver {
     /// Bytes in order, and runs beyond: end by start.
     received: u64,
     beyond: BTreeMap<u64, u64>,
+    /// Where the other end says that it ends.
+    end: Option<u64>,
     /// Grows the subflows' buffers with what is read of the stream.
     pub(crate) autotune: Option<Autotune>,
 }
@@ -213,9 +228,20 @@ impl DataReceiver {
         }
     }
 
-    /// Bytes in order, which is what to acknowledge.
+    /// Bytes in order.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.received
+    }
+
+    /// A subflow has heard where the stream ends.
+    pub fn ends_at(&mut self, end: u64) {
+        self.end.get_or_insert(end);
+    }
+
+    /// Whether all of it has arrived, up to its end.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.end == Some(self.received)
     }
 }

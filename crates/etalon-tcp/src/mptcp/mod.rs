@@ -6,11 +6,12 @@
 //! is up to the owner of all three, as are their opening and closing.
 //!
 //! The handshake is Linux's on the wire, but nobody checks it: options say which step they are, their keys and hashes are for who
-//! writes them into packets. DATA_FIN is not sent: a stream ends as its subflows do.
+//! writes them into packets.
 
 use core::fmt;
 
 mod data;
+mod ending;
 mod subflow;
 
 pub use data::{BUFFER, DataReceiver, DataSender, Piece, send_buffer};
@@ -30,7 +31,7 @@ pub struct Mapping {
     pub data_seq: u64,
     /// The same in the subflow, of which the first byte has number 1.
     pub subflow_seq: u32,
-    /// How many.
+    /// How many, with DATA_FIN, which is the last and in no subflow.
     pub len: u16,
 }
 
@@ -44,6 +45,10 @@ pub struct Dss {
     /// The keys go with the mapping, for an end that may not have heard the ACK which ended the handshake: on the wire, this is MP_CAPABLE with data
     /// (section 3.1), which acknowledges nothing.
     pub opens: bool,
+    /// The stream ends with the mapping (DATA_FIN, section 3.3.3).
+    pub ends: bool,
+    /// DATA_ACK beside a mapping has eight bytes, not four, as of an end that has heard a mapping itself.
+    pub long_ack: bool,
 }
 
 /// One of MPTCP's options, of which a segment has one at most.
@@ -69,14 +74,16 @@ impl fmt::Display for MptcpOption {
                 };
                 let (seq, subseq, len) = (m.data_seq, m.subflow_seq, m.len);
                 let opens = if dss.opens { " opens" } else { "" };
-                write!(f, " seq {seq} subseq {subseq} len {len}{opens}")
+                let ends = if dss.ends { " fin" } else { "" };
+                write!(f, " seq {seq} subseq {subseq} len {len}{opens}{ends}")
             }
         }
     }
 }
 
-/// Length of DSS on the wire in bytes, padded, as Linux writes it: with a mapping (four bytes of DATA_ACK), and without (eight).
+/// Length of DSS on the wire in bytes, padded, as Linux writes it: with a mapping (four or eight bytes of DATA_ACK), and without (eight).
 const DSS_BYTES: u32 = 24;
+const LONG_DSS_BYTES: u32 = 28;
 const DATA_ACK_BYTES: u32 = 12;
 
 impl MptcpOption {
@@ -90,8 +97,9 @@ impl MptcpOption {
             (MptcpOption::Join(_), true, false) => 12,
             (MptcpOption::Join(_), true, true) => 16,
             (MptcpOption::Join(_), ..) => 24,
-            (MptcpOption::Dss(dss), ..) if dss.mapping.is_some() => DSS_BYTES,
-            (MptcpOption::Dss(_), ..) => DATA_ACK_BYTES,
+            (MptcpOption::Dss(dss), ..) if dss.mapping.is_none() => DATA_ACK_BYTES,
+            (MptcpOption::Dss(dss), ..) if dss.long_ack => LONG_DSS_BYTES,
+            (MptcpOption::Dss(_), ..) => DSS_BYTES,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use crate::cc::CongestionControl;
 use crate::connection::{Connection, ConnectionState};
+use crate::mptcp::ending::Ending;
 use crate::mptcp::{DSS_BYTES, DataReceiver, Dss, Mapping, Mptcp, MptcpOption};
 use crate::receiving::autotune::Autotune;
 use crate::segment::{Flags, Segment};
@@ -65,8 +66,10 @@ pub(crate) struct Subflow {
     /// Up to where of that stream there is room, as this subflow or another has told the other end.
     offered: u64,
     /// What the other end has acknowledged of the stream that goes out, and up to where it has room.
-    acked: u64,
+    pub(super) acked: u64,
     room_end: u64,
+    /// Where either stream ends.
+    pub(super) ending: Ending,
 }
 
 impl Subflow {
@@ -85,6 +88,7 @@ impl Subflow {
             offered: 0,
             acked: 0,
             room_end: 0,
+            ending: Ending::default(),
         }
     }
 
@@ -391,7 +395,7 @@ impl<C: CongestionControl> Connection<C> {
             subflow.sent.pop_front();
         }
         let first = self.stats.segments_received() == 1 || !subflow.joined;
-        let ends_handshake = first && out.len == 0;
+        let ends_handshake = first && out.len == 0 && subflow.data_fin().is_none();
         if ends_handshake && self.state == ConnectionState::Established {
             // Keys leave no room for a block of SACK.
             out.rare.truncate(0);
@@ -410,22 +414,31 @@ impl<C: CongestionControl> Connection<C> {
             .then(|| subflow.mapping_at(place).copied())
             .flatten();
         let mut opens = false;
+        let mut ends = false;
+        let mut mapping = None;
         if let Some(run) = run {
             out.rare.truncate(most_blocks);
             let end = place + u64::from(out.len);
             if end == run.end() {
                 out.flags |= Flags::PSH;
             }
-            opens = subflow.opens(end, out.flags.contains(Flags::PSH));
+            ends = subflow.ending.is_behind(run.data_seq + u64::from(run.len));
+            opens = !ends && subflow.opens(end, out.flags.contains(Flags::PSH));
+            mapping = Some(Mapping {
+                data_seq: run.data_seq,
+                subflow_seq: (run.start + 1) as u32,
+                len: run.len as u16 + u16::from(ends),
+            });
+        } else if let Some(fin) = subflow.data_fin() {
+            out.rare.truncate(most_blocks);
+            (ends, mapping) = (true, Some(fin));
         }
         out.rare.set_mptcp(Some(MptcpOption::Dss(Dss {
             data_ack: subflow.data_ack,
-            mapping: run.map(|run| Mapping {
-                data_seq: run.data_seq,
-                subflow_seq: (run.start + 1) as u32,
-                len: run.len as u16,
-            }),
+            mapping,
             opens,
+            ends,
+            long_ack: mapping.is_some() && subflow.ending.hears_mappings,
         })));
     }
 
@@ -457,7 +470,19 @@ impl<C: CongestionControl> Connection<C> {
         subflow.joined = true;
         subflow.acked = subflow.acked.max(dss.data_ack);
         subflow.room_end = subflow.room_end.max(dss.data_ack + window);
+        self.await_data_ack();
+        let Some(subflow) = &mut self.subflow else {
+            return;
+        };
         let Some(mapping) = dss.mapping else { return };
+        let len = mapping.len - u16::from(dss.ends);
+        subflow.ending.hears_mappings = true;
+        if dss.ends {
+            subflow.ending.heard = Some(mapping.data_seq + u64::from(len));
+        }
+        if len == 0 {
+            return;
+        }
         // The place within the subflow, of which the number on the wire has the lower half.
         let ahead = mapping
             .subflow_seq
@@ -467,7 +492,7 @@ impl<C: CongestionControl> Connection<C> {
         let run = Run {
             start,
             data_seq: mapping.data_seq,
-            len: mapping.len.into(),
+            len: len.into(),
         };
         if run.end() <= subflow.taken {
             return;

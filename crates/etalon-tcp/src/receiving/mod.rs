@@ -573,6 +573,13 @@ impl Receiver {
         }
     }
 
+    /// Whether the ACK that is due does not wait until what is small is read.
+    #[cold]
+    pub fn acks_before_reading(&self) -> bool {
+        let full = self.nxt.wrapping_sub(self.acked_up_to) > self.mss;
+        self.ack_due() && (full || self.acks.is_quick() || self.has_hole())
+    }
+
     /// There is a hole: the ACK may wait for others.
     #[cold]
     fn holds_back(&mut self, clock: &Clock, srtt_us: u32) -> bool {
