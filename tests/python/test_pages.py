@@ -28,7 +28,6 @@ WITHOUT = {
     "docs/concepts.md": "words",
     "docs/executors.md": "no numbers of runs",
     "docs/index.md": "its commands are run when the site is built",
-    "docs/jobs.md": "tests hold the costs; a script prints the table of engines",
     "docs/kernel.md": "no numbers of runs",
     "docs/libadu.md": "system calls, which its tests count",
     "docs/limits.md": "no numbers of runs",
