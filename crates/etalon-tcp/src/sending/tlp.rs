@@ -89,10 +89,11 @@ impl<C: CongestionControl> Sender<C> {
     ) -> Option<Transmission> {
         let mut path = self.paths.active.id;
         let next = self.next_of_chunk(clock, config, limits);
-        if next.is_some() && self.program.is_some() {
+        let next = next.or_else(|| self.next_of_probe(config, limits));
+        if self.chunk.left > 0 && self.program.is_some() {
             self.note_chunk(self.nxt.wrapping_add(self.chunk.left));
         }
-        let transmission = if let Some(len) = next.or_else(|| self.next_alone(limits)) {
+        let transmission = if let Some(len) = next {
             self.new_transmission(clock, len, limits)
         } else if self.board.is_empty() {
             return None;
@@ -138,5 +139,29 @@ impl<C: CongestionControl> Sender<C> {
         } else {
             self.paths.of(id).set_state(clock, State::Open);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sending::Forced;
+    use crate::sending::alone::{Alone, MS};
+
+    /// As seen on Linux (TDTCP, 67,475 bytes, all ACKs lost): of the 8,996 bytes that the peer's first window has left, which waited for an ACK
+    /// in the burst, the probe takes all.
+    #[test]
+    fn a_probe_takes_the_chunk_that_was_held_back() {
+        let mut alone = Alone::with_mss("reno", 8_940);
+        (alone.snd.window, alone.snd.max_window) = (62_636, 62_636);
+        alone.write(67_475);
+        assert_eq!(alone.send_segments(), [0, 1, 2, 3, 4, 5]);
+        alone.clock.advance(alone.clock.now + 8 * MS);
+        alone.snd.forced = Some(Forced::Probe);
+        // The path was in use a moment ago, so that an ACK seems near.
+        alone.snd.paths.active.last_sent_ns = alone.clock.now;
+        let len = |sent: &crate::sending::output::Transmission| sent.end - sent.start;
+        let sent = alone.send();
+        assert_eq!(sent.iter().map(len).collect::<Vec<_>>(), [8_940, 56]);
+        assert!(!sent[0].push && sent[1].push);
     }
 }

@@ -145,13 +145,21 @@ impl<C: CongestionControl> Sender<C> {
         more_may_come && prior_waits && self.buffers.ends_write(self.pending)
     }
 
-    /// Payload of the next new segment, whatever the congestion window and Nagle's algorithm; the chunk that it begins has no other.
-    pub(crate) fn next_alone(&mut self, limits: Limits) -> Option<u32> {
+    /// Payload of the next new segment, whatever the congestion window and Nagle's algorithm. The chunk that it begins has no other, unless it was
+    /// only held back (TSO deferral): there is no ACK to wait for.
+    pub(crate) fn next_of_probe(&mut self, config: &Config, limits: Limits) -> Option<u32> {
         let len = self.pending.min(u64::from(limits.mss)) as u32;
         if !self.fits(len, self.ends_with(len, self.fin)) {
             return None;
         }
         self.fill_buffer(limits);
+        let path = &self.paths.active;
+        let free = path.window.cwnd.saturating_sub(path.pipe.in_flight());
+        if free > 0 && self.buffers.front > limits.mss {
+            let offer = self.offer(free, limits.mss);
+            self.chunk.left = self.cut_at_once(config, &offer);
+            self.chunk.several = self.chunk.left > limits.mss;
+        }
         Some(limits.within_mapping(len))
     }
 
@@ -198,10 +206,16 @@ impl<C: CongestionControl> Sender<C> {
         if !self.buffers.is_being_filled() && self.waits(clock, config, offer, fin) {
             return None;
         }
+        Some(self.cut_at_once(config, offer))
+    }
+
+    /// The same where nothing is held back.
+    #[inline(always)] // as above
+    fn cut_at_once(&self, config: &Config, offer: &Offer) -> u32 {
         let chunk = self.largest_of(offer).min(offer.front).min(offer.by_peer);
         let rest = chunk % offer.mss;
         let rest_waits = rest > 0 && config.nagle && self.small_out();
-        Some(if rest_waits { chunk - rest } else { chunk })
+        if rest_waits { chunk - rest } else { chunk }
     }
 
     /// Bytes of a chunk by the congestion window, of which one takes half at most, and by the pace.
