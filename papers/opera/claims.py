@@ -82,7 +82,9 @@ for _series, _loads in {
     "websearch": (1, 10),
     "clos": (10,),
     "expander": (10,),
-    "datamining": (1, 10),
+    "datamining": (1, 10, 25),
+    "datamining-clos": (10,),
+    "datamining-expander": (10,),
     "rotornet-websearch": (1,),
     "rotornet": (1, 10),
 }.items():

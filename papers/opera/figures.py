@@ -8,7 +8,7 @@ from collections.abc import Callable
 from etalon.reproduce import Drawing, Results
 
 SERIES = {
-    "7": ("datamining", "rotornet"),
+    "7": ("datamining", "datamining-clos", "datamining-expander", "rotornet"),
     "9": ("websearch", "clos", "expander", "rotornet-websearch"),
 }
 
