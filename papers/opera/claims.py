@@ -32,11 +32,11 @@ TOPOLOGIES = 5
 
 
 def entries_counted(results: Results, racks: X) -> float:
-    """Entries of a ToR's tables, counted slice by slice: one for each other rack, and one for each rack that it meets over a
-    switch which stays."""
-    count, switches = int(racks), NETWORKS[int(racks)]
-    net = circuits.opera(count, switches, seed=1)
-    return sum(count - 1 + switches - (ending is not None) for ending in net.ending)
+    """Entries of the first ToR's tables, counted slice by slice: one for each rack that it reaches, and one for each switch
+    that stays."""
+    net = circuits.opera(int(racks), NETWORKS[int(racks)], seed=1)
+    reached = int((net.hops()[:, 0, 1:] != circuits.NO_WAY).sum())
+    return reached + sum(net.switches - (ending is not None) for ending in net.ending)
 
 
 def entries_by_formula(results: Results, racks: X) -> float:
