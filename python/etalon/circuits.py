@@ -10,7 +10,7 @@ A plan with `network.kind = "ocs"` sends packets over them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -119,14 +119,14 @@ class Circuits:
 
     @property
     def longest_path(self) -> int:
-        """Hops of the longest shortest path, over all slices; pairs without a path do not count."""
-        return max(hops for hops in self.paths if hops != NO_WAY)
+        """Hops of the longest shortest path, over all slices; pairs without a path do not count. 0 if none has one."""
+        return max((hops for hops in self.paths if hops != NO_WAY), default=0)
 
     @property
     def mean_path(self) -> float:
-        """Mean hops of the shortest path, over all slices and the rack pairs that have one."""
+        """Mean hops of the shortest path, over all slices and the rack pairs that have one; 0 if none has."""
         there = {hops: count for hops, count in self.paths.items() if hops != NO_WAY}
-        return sum(hops * count for hops, count in there.items()) / sum(there.values())
+        return sum(hops * count for hops, count in there.items()) / max(sum(there.values()), 1)
 
     @property
     def routing_entries(self) -> int:
@@ -280,8 +280,13 @@ def round_robin(racks: int = 64, switches: int = 4) -> Circuits:
     return Circuits("round robin", peers, _ending(peers))
 
 
-KINDS = {"opera": opera, "rotor": rotor, "regular": regular}
-"""The kinds of random networks."""
+KINDS: dict[str, Callable[[int, int, int], Circuits]] = {
+    "opera": opera,
+    "rotor": rotor,
+    "regular": regular,
+    "round-robin": lambda racks, switches, _: round_robin(racks, switches),
+}
+"""The kinds of networks that racks, switches and a seed define."""
 
 
 def load(path: str | Path) -> Circuits:

@@ -148,6 +148,18 @@ def test_from_the_shell(etalon: Command, tmp_path: Path) -> None:
     assert answer.json["slices"] == 12 and answer.json["pairs_without_way"] == 0
     assert etalon("circuits", tmp_path / "a.txt", "--json").json == answer.json
     assert "longest path" in etalon("circuits", "rotor", "--racks", 12, "--switches", 4).out
+    rounds = etalon("circuits", "round-robin", "--racks", 12, "--switches", 4, "--json").json
+    assert rounds["slices"] == 11
+    cube = etalon("circuits", "shale", "--racks", 27, "--switches", 1, "--dimensions", 3, "--json")
+    assert cube.json["slices"] == 6
+    (tmp_path / "dark.txt").write_text("2 1\n-1 -1\n")
+    dark = etalon("circuits", tmp_path / "dark.txt", "--json").json
+    assert (dark["longest_path"], dark["mean_path"], dark["pairs_without_way"]) == (0, 0, 2)
+    neither = etalon("circuits", "shail")
+    assert (
+        '"shail" is neither a kind of network (opera, rotor, regular, round-robin, shale) nor a file'
+        in neither.err
+    )
     again = etalon("circuits", "opera", "--racks", 12, "--switches", 4, "--out", tmp_path / "a.txt")
     assert (again.code, "already exists" in again.err) == (2, True)
     assert et.circuits is circuits

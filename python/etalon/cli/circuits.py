@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from etalon.cli import common
+
+if TYPE_CHECKING:
+    from etalon import circuits as networks
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +25,8 @@ def circuits(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="opera|rotor|regular|FILE", help="A kind of network, or a file with a schedule."
+            metavar="opera|rotor|regular|round-robin|shale|FILE",
+            help="A kind of network, or a file with a schedule.",
         ),
     ],
     racks: Annotated[int, typer.Option("--racks", min=2, help="Racks.")] = 108,
@@ -30,6 +34,9 @@ def circuits(
         int, typer.Option("--switches", min=1, help="Circuit switches, and uplinks of a rack.")
     ] = 6,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of random networks.")] = 1,
+    dimensions: Annotated[
+        int, typer.Option("--dimensions", min=1, max=8, help="Dimensions of Shale's cube.")
+    ] = 2,
     staggered: Annotated[
         bool,
         typer.Option("--staggered", help="The file's switches change one after another."),
@@ -44,10 +51,7 @@ def circuits(
     """Describe a network of circuits. Prints paths within a slice, and the entries of a ToR's tables."""
     from etalon import circuits as networks
 
-    draw = networks.KINDS.get(what)
-    made = draw(racks, switches, seed) if draw else networks.load(Path(what))
-    if staggered and draw is None:
-        made = made.staggered()
+    made = _drawn(what, racks, switches, seed, dimensions) or _read(Path(what), staggered)
     if out is not None:
         made.save(out, force=force)
     ways = {str(hops): count for hops, count in made.paths.items() if hops != networks.NO_WAY}
@@ -76,3 +80,29 @@ def circuits(
             f"{100 * count / everything:.1f} %",
         )
     common.print_table(table)
+
+
+def _drawn(
+    what: str, racks: int, switches: int, seed: int, dimensions: int
+) -> networks.Circuits | None:
+    """A network of a kind; None for a file."""
+    from etalon import circuits as networks
+    from etalon.errors import PlanError
+    from etalon.units import shown
+
+    if what == "shale":
+        return networks.shale(racks, switches, dimensions)
+    if what in networks.KINDS:
+        return networks.KINDS[what](racks, switches, seed)
+    if not Path(what).exists():
+        kinds = ", ".join((*networks.KINDS, "shale"))
+        raise PlanError(f"{shown(what)} is neither a kind of network ({kinds}) nor a file")
+    return None
+
+
+def _read(path: Path, staggered: bool) -> networks.Circuits:
+    """A network from a file, whose switches may change one after another instead."""
+    from etalon import circuits as networks
+
+    made = networks.load(path)
+    return made.staggered() if staggered else made
