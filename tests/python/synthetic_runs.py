@@ -111,6 +111,11 @@ class Run:
     def flow_table(self) -> pl.LazyFrame:
         return self.flows.lazy()
 
+    def by_size(self, flow_class: str | None = None) -> pl.DataFrame:
+        return pl.DataFrame(
+            {"bytes": [1000, 2000, 4000], "finished": [3, 0, 1], "slowdown_p99": [1.5, None, 4.0]}
+        )
+
     @property
     def flows(self) -> pl.DataFrame:
         n = len(self.plan.resolve()["flows"])

@@ -389,6 +389,11 @@ def test_legends_above_the_axes_are_not_cut_off() -> None:
     assert [text.get_text() for text in legend.get_texts()] == names
 
 
+def test_slowdown_is_drawn_over_the_sizes_that_finished() -> None:
+    (line,) = figures.draw("fct_size", run(), statistic="slowdown_p99").axes[0].get_lines()
+    assert line.get_xydata().tolist() == [[1000, 1.5], [4000, 4.0]]
+
+
 def test_jains_index() -> None:
     assert jain(np.array([2.0, 2.0, 2.0])) == pytest.approx(1)
     assert jain(np.array([1.0, 0.0, 0.0, 0.0])) == pytest.approx(0.25)

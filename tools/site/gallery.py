@@ -51,7 +51,7 @@ FIGURES = {
     "latency": ('figures.draw("latency", sizes, xlabel="VOQ (packets)")', ""),
     "latency_cdf": ("strobe.plot.latency_cdf()", ""),
     "fct_cdf": ("incast.plot.fct_cdf()", "`flow_class=` draws one class only."),
-    "fct_size": ("poisson.plot.fct_size()", "`statistic=` chooses mean, median or tail."),
+    "fct_size": ("poisson.plot.fct_size()", "`statistic=` chooses mean, median, tail or slowdown."),
     "throughput_cdf": ("poisson.plot.throughput_cdf()", ""),
     "gantt": (
         "two_jobs.plot.gantt(iteration=1)",

@@ -218,11 +218,13 @@ class Run(Tables):
         """Completion times, slowdown, throughput and bytes of the finite flows, one row a class."""
         return completion.by_class(self._completions, self.planes)
 
-    def by_size(self) -> pl.DataFrame:
-        """Completion times in microseconds and slowdown of the finite flows, one row a size: number, mean, median, 99th
-        percentile and maximum. More than 50 sizes share rows, four for each factor of ten.
+    def by_size(self, flow_class: str | None = None) -> pl.DataFrame:
+        """Completion times in microseconds and slowdown of the finite flows, or of one class, one row a size: number, mean,
+        median, 99th percentile and maximum. More than 50 sizes share rows, four for each factor of ten.
         """
-        return completion.by_size(self._completions)
+        rows = self._completions
+        chosen = rows if flow_class is None else rows.filter(pl.col("class") == flow_class)
+        return completion.by_size(chosen)
 
     def hops_by_class(self) -> pl.DataFrame:
         """Hops of data packets from rack to rack in a network of circuits, one row a class.
