@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
+from itertools import accumulate
 from typing import Any
 
 import polars as pl
@@ -30,16 +32,40 @@ def plan(jobs: list[Any], jitter: str = "0us", **schedule: Any) -> et.Plan:
     return et.experiment(net, et.asked(net, **schedule), *jobs, tcp={"max_cwnd": 200}, **settings)
 
 
+def longest_use(rows: pl.DataFrame) -> int:
+    """How long a job uses the circuits of a step at most, until all messages are read: from when they are up, or, without a
+    request, from when the job has gone on to the step before and some rank has come to this one, or further."""
+    done: dict[int, int] = defaultdict(int)
+    steps: list[tuple[int, int | None, int]] = []
+    for _, of_step in rows.sort("iteration", "step").group_by(
+        "iteration", "step", maintain_order=True
+    ):
+        messages = of_step.filter(pl.col("peer") >= 0).rows(named=True)
+        ready = {row["rank"]: row["ready_ns"] for row in messages}
+        # Who only receives comes when it has done all before.
+        come = [ready.get(row[end], done[row[end]]) for row in messages for end in ("rank", "peer")]
+        granted = [row["granted_ns"] for row in messages if row["asked_ns"] >= 0]
+        if messages:
+            end = max(row["received_ns"] for row in messages)
+            steps.append((min(come), min(granted, default=None), end))
+        for row in of_step.rows(named=True):
+            end = row["received_ns"] if row["peer"] < 0 else row["sent_ns"]
+            done[row["rank"]] = max(done[row["rank"]], end)
+            if row["peer"] >= 0:
+                done[row["peer"]] = max(done[row["peer"]], row["received_ns"])
+    further = list(accumulate((come for come, *_ in reversed(steps)), min))[::-1]
+    longest = before = 0
+    for (_, granted_at, end), come_at in zip(steps, further, strict=True):
+        before = max(before, come_at) if granted_at is None else granted_at
+        longest = max(longest, end - before)
+    return longest
+
+
 def waits(run: et.Run) -> list[tuple[int, int]]:
     """How long each request waited until its circuits were up, and the bound."""
-    week = run.plan.schedule
+    week, jobs = run.plan.schedule, len(run.plan.job)
     sends = run.steps.filter(pl.col("peer") >= 0)
-    begins = pl.max_horizontal("ready_ns", "granted_ns")
-    # From when the first rank may send to when the last message is read: all ranks have come to a step before it is asked for.
-    step = sends.group_by("job", "iteration", "step").agg(
-        begins.min().alias("begin"), pl.col("received_ns").max().alias("end")
-    )
-    longest = int((step["end"] - step["begin"]).max())  # type: ignore[arg-type]
+    longest = max(longest_use(run.steps.filter(pl.col("job") == job)) for job in range(jobs))
     turn = max(
         week.reconfiguration + week.hold,
         max(week.reconfiguration, week.request) + longest + week.request,
@@ -51,7 +77,7 @@ def waits(run: et.Run) -> list[tuple[int, int]]:
         granted = None
         requests = mine.group_by("asked_ns").agg(first).sort("asked_ns")
         for asked, up in requests.rows():
-            bound = asked + week.request + len(run.plan.job) * turn + week.reconfiguration
+            bound = asked + week.request + jobs * turn + week.reconfiguration
             if week.share == "fair" and granted is not None:
                 had = asked + week.request - (granted - week.reconfiguration)
                 bound += len(job.ranks) * had

@@ -108,8 +108,8 @@ pub struct Asking {
     waits: Vec<bool>,
     /// All steps before this one, and this one, may be done.
     granted: Option<Place>,
-    /// When circuits of the step that was granted last were asked for.
-    asked: Option<Time>,
+    /// When circuits of granted steps were asked for, where they were, back to the one in which the last rank is.
+    asked: BTreeMap<Place, Time>,
     /// The next step that needs circuits, if there is one.
     goal: Option<Goal>,
     /// The circuits of the goal have been asked for, and not granted.
@@ -149,7 +149,7 @@ impl Asking {
             unfinished: racks.len() as u32,
             racks,
             granted: None,
-            asked: None,
+            asked: BTreeMap::new(),
             goal: None,
             pending: false,
         };
@@ -393,7 +393,12 @@ impl Asking {
     /// The circuits of the goal are the job's: ranks that may send do so.
     fn reach(&mut self, program: &Program, out: &mut Vec<Wish>) {
         let Some(goal) = self.goal.take() else { return };
-        (self.granted, self.asked) = (Some(goal.place), goal.asked);
+        self.granted = Some(goal.place);
+        if let Some(asked) = goal.asked {
+            let last = self.come.iter().map(|come| come.unwrap_or(0)).min();
+            self.asked = self.asked.split_off(&last.unwrap_or(0));
+            self.asked.insert(goal.place, asked);
+        }
         self.last = goal.circuits;
         for (pair, (messages, route)) in goal.needs {
             for connect in route.iter() {
@@ -431,7 +436,7 @@ impl Asking {
         });
         if is_up {
             self.waits[rank as usize] = false;
-            let asked = self.asked.filter(|_| self.granted == Some(place));
+            let asked = self.asked.get(&place).copied();
             out.push(Wish::Go { rank, asked });
         }
     }
