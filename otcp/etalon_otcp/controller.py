@@ -33,6 +33,7 @@ from etalon_otcp.probing import (
 )
 from etalon_otcp.publication import Document, Publication
 from etalon_otcp.rate import Rate
+from etalon_otcp.remembered import Remembered
 from etalon_otcp.rollout import Rollout
 from etalon_otcp.routes import Routes
 from etalon_otcp.seats import Seats
@@ -45,6 +46,9 @@ RELAYED_PER_S = 50
 """ARP of one port that is for addresses that are not in the file: no host can use up what is left to others."""
 QUIET_S = 0.15
 """At a start the network has settled when nothing has changed for so long."""
+REMEMBERING = "not all switches and links are back since the start: hosts keep what they were told of the rest"
+KEEP_S = 1.0
+"""What hosts are told is kept on disk so long after a change, however often it changes."""
 
 
 class Southbound(Protocol):
@@ -123,6 +127,9 @@ class Controller:
         self._started_at = time.monotonic()
         self._settled = False
         self._rollout_due: float | None = None
+        self._keep_due: float | None = None
+        told = {host: listed for host, listed in state.rollout.told.items() if listed}
+        self._remembered = Remembered(told, self._started_at + config.api.lifetime / 1e9)
         self._tables: dict[str, Table] = {}
         self._computing = Computing(config)
         self._flows: dict[PortId, dict[object, int]] = {}
@@ -337,11 +344,11 @@ class Controller:
     def run(self) -> None:
         """Computes whenever something has changed, until stopped."""
         while not self.stopped.is_set():
-            self._dirty.wait(self._pause() if self._settled else QUIET_S / 3)
+            woken = self._dirty.wait(self._pause())
             self._dirty.clear()
             if self.stopped.is_set():
                 return
-            if self._settled or self._has_settled():
+            if self._has_news(woken):
                 try:
                     self._compute()
                     self.failure = ""
@@ -349,27 +356,43 @@ class Controller:
                     LOG.exception("computing failed; hosts keep what they have")
                     self.events.failed += 1
                     self.failure = f"computing failed, hosts keep what they have: {error!r}"
+            if self._keep_due is not None and time.monotonic() >= self._keep_due:
+                self._keep()
 
     def _pause(self) -> float | None:
-        """Until the roll-out goes on, if nothing happens; no longer than a lock can be waited for."""
-        due = self._rollout_due
-        return None if due is None else min(max(0.0, due - time.monotonic()), 3600.0)
+        """Until a time comes, if nothing happens; no longer than a lock can be waited for."""
+        if not self._settled or self._remembered.told:
+            return QUIET_S / 3
+        due = [at for at in (self._rollout_due, self._keep_due) if at is not None]
+        return min(max(0.0, min(due) - time.monotonic()), 3600.0) if due else None
 
     def _change(self, changed: bool) -> None:
         if changed:
             self._changed_at = time.monotonic()
             self._dirty.set()
 
-    def _has_settled(self) -> bool:
-        """Whether all switches of the file are there and everything found is measured, or the time for it is over."""
+    def _has_news(self, woken: bool) -> bool:
+        """Whether to compute: something has changed, or a time has come."""
         now = time.monotonic()
+        if not self._settled:
+            woken |= self._has_settled(now)
+        if self._settled and self._remembered.told:
+            woken |= self._remembered.is_over(now, self._is_back(now))
+        is_due = self._rollout_due is not None and now >= self._rollout_due
+        return self._settled and (woken or is_due)
+
+    def _is_back(self, now: float) -> bool:
+        """Whether all switches of the file are there, and everything that was found is measured."""
         with self.lock:
             expected = {switch.name for switch in self.config.switch}
             links, hosts = self.topology.unmeasured()
             whole = expected <= set(self.topology.switches()) and not links and not hosts
-        quiet = now - self._changed_at >= QUIET_S
+        return whole and now - self._changed_at >= QUIET_S
+
+    def _has_settled(self, now: float) -> bool:
+        """Whether the network is back, or the time for it is over."""
         late = now - self._started_at >= self.config.network.settle / 1e9
-        if (whole and quiet) or late:
+        if late or self._is_back(now):
             LOG.info("settled after %.2f s", now - self._started_at)
             self._settled = True
         return self._settled
@@ -386,9 +409,12 @@ class Controller:
         if self.config.network.forwarding:
             self._forward(computed.tables, tables)
         problems = (*found.problems, *(f"host {name} was not found yet" for name in missing))
+        wanted = self._remembered.beside(found.routes, self.topology.hosts_given)
+        if self._remembered.told:
+            problems += (REMEMBERING,)
         with self.lock:
             before = self.rollout.progress
-            told, self._rollout_due = self.rollout.next(found.routes, time.monotonic())
+            told, self._rollout_due = self.rollout.next(wanted, time.monotonic())
             has_moved = self.rollout.progress != before
         if has_moved:
             self._keep()  # before hosts are told, or a controller killed meanwhile would tell them less
@@ -407,6 +433,8 @@ class Controller:
         self.events.computed += 1
         if changed:
             self.events.published += 1
+            if not has_moved and self._keep_due is None:
+                self._keep_due = time.monotonic() + KEEP_S
             self.told(changed)
             self.audit.told(self.publication.documents[host] for host in changed)
             LOG.info(
@@ -417,7 +445,8 @@ class Controller:
             )
 
     def _keep(self) -> None:
-        """How far the roll-out is; hosts are told even if that cannot be kept."""
+        """What hosts are told, and how far the roll-out is; hosts are told even if that cannot be kept."""
+        self._keep_due = None
         try:
             self.save()
         except EtalonError as error:

@@ -36,7 +36,7 @@ class Manner:
 
 @dataclass(frozen=True)
 class Kept:
-    """What of a roll-out outlives the controller; times are seconds since 1970."""
+    """What outlives the controller: what hosts were told, and how far a roll-out is; times are seconds since 1970."""
 
     told: Mapping[str, Told] = field(default_factory=dict)
     held: bool = False
@@ -70,7 +70,7 @@ class Rollout:
     def kept(self, now: float, wall: float) -> Kept:
         """What is to be kept; `now` in monotonic seconds and `wall` since 1970 are the same instant."""
         if not self.manner.is_gradual:
-            return Kept()
+            return Kept(dict(self.told))
         ahead = wall - now
         waiting = {host: (listed, since + ahead) for host, (listed, since) in self._since.items()}
         stepped = {host: at + ahead for host, at in self._stepped.items()}

@@ -15,9 +15,11 @@ from etalon_otcp import arp, ndp
 from etalon_otcp.api import metrics, views
 from etalon_otcp.api.events import Hub
 from etalon_otcp.config import Config
-from etalon_otcp.controller import RELAYED_PER_S, Controller
+from etalon_otcp.controller import RELAYED_PER_S, REMEMBERING, Controller
 from etalon_otcp.forwarding import OTHERS
 from etalon_otcp.network import Known, PortId, Source
+from etalon_otcp.publication import Route
+from etalon_otcp.remembered import Remembered
 from etalon_otcp.state import State
 from etalon_otcp.topology import KnownHost, PortDescription, Topology
 
@@ -139,6 +141,68 @@ def test_after_a_restart_nothing_is_measured_anew_and_the_epoch_grows(tmp_path: 
         assert time.monotonic() - began < 3 and after.events.measurements == 0
         assert after.publication.epoch > before.publication.epoch
         until(lambda: "02:00:00:00:00:99" not in fabric.tables["t1"])
+
+
+QUICK = FILE.replace('settle = "5s"', 'settle = "100ms"')
+
+
+def served(controller: Controller) -> dict[str, tuple[Route, ...]]:
+    return {host: found.routes for host, found in controller.view.documents.items()}
+
+
+def tell(folder: Path) -> dict[str, tuple[Route, ...]]:
+    """What a controller has told, which then ends as if it were killed."""
+    with running(folder, QUICK) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1") == way(controller, "h2") == "a1")
+        told = served(controller)
+        until(lambda: State.load(folder / "state.json").rollout.told == told)
+    return told
+
+
+def test_after_a_restart_hosts_keep_what_they_had_until_the_network_is_back(tmp_path: Path) -> None:
+    told = tell(tmp_path)
+    with running(tmp_path, QUICK) as (controller, fabric):
+        until(lambda: controller.view.settled)
+        assert served(controller) == told and REMEMBERING in controller.view.problems
+        fabric.connect("t1")  # h1 is back, h2 is not
+        computed = controller.events.computed
+        until(lambda: controller.events.computed > computed)
+        assert served(controller) == told
+        fabric.connect("t2", "a2")  # what is found counts at once
+        until(lambda: way(controller, "h1") == way(controller, "h2") == "a2")
+        assert REMEMBERING in controller.view.problems
+        fabric.connect("a1")
+        until(lambda: REMEMBERING not in controller.view.problems)
+        until(lambda: served(controller) == told)
+        fabric.connect("t1", "t2")
+        for upper in (1, 2):
+            fabric.set_port("t1", upper, up=False)
+        until(lambda: way(controller, "h1") == "", 5)  # from now on what is gone is gone
+
+
+def test_what_hosts_had_before_a_restart_lasts_no_longer_than_their_lifetime(
+    tmp_path: Path,
+) -> None:
+    told = tell(tmp_path)
+    with running(tmp_path, f'{QUICK}[api]\nlifetime = "5s"\n') as (controller, _):
+        until(lambda: controller.view.settled)
+        assert served(controller) == told
+        until(lambda: not any(served(controller).values()))
+        assert REMEMBERING not in controller.view.problems
+
+
+def test_what_was_told_before_fills_only_what_is_not_known_now() -> None:
+    def to(*prefixes: str, rto: int = 1) -> tuple[Route, ...]:
+        return tuple(Route(prefix, rto, 4, 5, 1, 10) for prefix in prefixes)
+
+    before = {"h1": to("10.0.1.0/24", "10.0.2.7/32", "fd00::/64"), "gone": to("10.0.1.0/24")}
+    found = Remembered(before, until=10)
+    computed = {"h1": to("10.0.2.0/24", "fd00::/64", rto=2), "h2": ()}
+    wanted = found.beside(computed, ["h1", "h2"])
+    assert wanted == {"h1": (*computed["h1"], *to("10.0.1.0/24")), "h2": ()}
+    assert not found.is_over(9, is_back=False) and found.is_over(10, is_back=False)
+    assert found.beside(computed, ["h1", "h2"]) == computed
 
 
 def move_cables(monkeypatch: pytest.MonkeyPatch) -> None:
