@@ -61,6 +61,9 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
     from etalon_otcp.controller import Controller
     from etalon_otcp.listening import Listening
 
+    done = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # before anybody can connect
+        signal.signal(number, lambda *_: done.set())
     descriptors.raise_limit()
     sys.setswitchinterval(0.0005)  # threads that stamp times wait for each other's turns
     controller = Controller(config)
@@ -80,9 +83,6 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
     ]
     if config.network.ovsdb:
         work.append(threading.Thread(target=watching.watch_ovsdb, args=(controller,), name="ovsdb"))
-    done = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: done.set())
     for thread in work:
         thread.start()
     try:
