@@ -20,7 +20,7 @@ from etalon.units import shown
 TIMEOUT_S = 10.0
 LONGEST_TOKEN = 4096
 """Characters."""
-DEFAULT_URL = "http://127.0.0.1:8080"
+DEFAULT_URL = "http://127.0.0.1:8443"
 
 
 @dataclass(frozen=True)

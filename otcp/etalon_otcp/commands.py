@@ -27,7 +27,7 @@ Ca = Annotated[
     Path | None,
     typer.Option("--ca", help="CA of the controller's certificate (PEM).", show_default=False),
 ]
-URL = "http://127.0.0.1:8080"
+URL = "http://127.0.0.1:8443"
 
 
 @app.command(epilog="Example:  etalon otcp controller /etc/etalon-otcp/controller.toml")

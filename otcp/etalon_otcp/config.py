@@ -106,7 +106,7 @@ class OpenFlow(Listen):
 class Api(Listen):
     """Where hosts and operators ask. Without tokens it listens on loopback only."""
 
-    listen: str = "127.0.0.1:8080"
+    listen: str = "127.0.0.1:8443"
     tokens: Path | None = None
     lifetime: Duration = 60_000 * MS
     """How long hosts keep what they were told when the controller is gone."""
