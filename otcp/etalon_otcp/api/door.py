@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import gc
 import socket
 import time
 from asyncio import sslproto
 from collections.abc import Callable
 from typing import Any
+
+from etalon_otcp.seldom import STRANGERS
 
 MOST_SHAKING = 1024
 """Connections in their handshake at a time."""
@@ -21,11 +25,40 @@ PATIENCE_S = 1.0
 """A handshake that has lasted so long makes room for another one."""
 HANDSHAKE_S = 10.0
 """One that is not over by then ends."""
+MOST_FAILED = 500
+"""Handshakes that came to nothing, after which their memory is collected: asyncio leaves 40 kB of each in reference cycles,
+and Python by itself looks for those so seldom that memory grows with each attack."""
 _BUFFER = 16 * 1024
 """Of each connection: what a record of TLS holds. asyncio's is sixteen times as large."""
 
 
-class Door(socket.socket):
+SCARCE = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+REST_S = 0.005
+"""A pause when the system has no descriptors left, so that waiting for one does not take a processor."""
+
+
+class Patient(socket.socket):
+    """Takes the place of a listening socket: one warning if the system has no descriptor for a connection, which waits.
+
+    asyncio would log a traceback for each place in the backlog, over and over: gigabytes.
+    """
+
+    def __init__(self, at: socket.socket) -> None:
+        super().__init__(fileno=at.detach())
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """As of sockets; without descriptors it is as if nobody came."""
+        try:
+            return super().accept()
+        except OSError as error:
+            if error.errno not in SCARCE:
+                raise
+            STRANGERS.warn("the API accepts no connection now: %s", error.strerror, of="accept")
+            time.sleep(REST_S)
+            raise BlockingIOError(errno.EAGAIN, error.strerror) from None
+
+
+class Door(Patient):
     """Takes the place of a listening socket; `most` in their handshake in all, `most_of_one` from one address.
 
     `clock` is monotonic seconds.
@@ -38,12 +71,14 @@ class Door(socket.socket):
         most_of_one: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(fileno=at.detach())
+        super().__init__(at)
         self._clock = clock
         self._most, self._most_of_one = most, most_of_one
         self._shaking: dict[Any, tuple[socket.socket, float]] = {}
         self.refused = 0
         """Connections that were too many, or too slow."""
+        self._failed = 0
+        """Handshakes that came to nothing since memory was collected."""
 
     def accept(self) -> tuple[socket.socket, Any]:
         """As of sockets; one that is too many is closed at once, and ends as others do."""
@@ -64,7 +99,9 @@ class Door(socket.socket):
 
     def _has_room(self, address: str, now: float) -> bool:
         if len(self._shaking) >= min(self._most, self._most_of_one):
+            before = len(self._shaking)
             self._shaking = {p: one for p, one in self._shaking.items() if one[0].fileno() >= 0}
+            self._count_failed(before - len(self._shaking))
         of_one = [peer for peer in self._shaking if peer[0] == address]
         if len(of_one) >= self._most_of_one:
             return self._make_room(of_one[0], now)
@@ -83,8 +120,15 @@ class Door(socket.socket):
     def _end(self, found: socket.socket) -> None:
         """Its transport sees that, and closes it."""
         self.refused += 1
+        self._count_failed(1)
         with contextlib.suppress(OSError):
             found.shutdown(socket.SHUT_RDWR)
+
+    def _count_failed(self, more: int) -> None:
+        self._failed += more
+        if self._failed >= MOST_FAILED:
+            self._failed = 0
+            gc.collect()
 
 
 def be_brief(loop: asyncio.AbstractEventLoop) -> None:

@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from etalon.errors import EtalonError
 from etalon_otcp.api.app import make
-from etalon_otcp.api.door import MOST_SHAKING, Door, be_brief
+from etalon_otcp.api.door import MOST_SHAKING, Door, Patient, be_brief
 from etalon_otcp.api.limits import Connections
 from etalon_otcp.api.service import Service
 from etalon_otcp.config import Listen
@@ -126,6 +126,7 @@ def start(service: Service, at: socket.socket) -> Callable[[], None]:
     listen = service.controller.config.api
     most = min(MOST_SHAKING, max(1, service.connections.most // 4))
     door = Door(at, most, listen.connections_of_one) if listen.certificate else None
+    entrance = Patient(at) if door is None else door
     config = uvicorn.Config(
         make(service),
         http=type("Http", (Guarded,), {"counted": service.connections, "door": door}),
@@ -151,7 +152,7 @@ def start(service: Service, at: socket.socket) -> Callable[[], None]:
     async def serve() -> None:
         service.hub.attach(asyncio.get_running_loop())
         be_brief(asyncio.get_running_loop())
-        await server.serve(sockets=[at if door is None else door])
+        await server.serve(sockets=[entrance])
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), name="api", daemon=True)
     thread.start()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import socket
 import ssl
 from pathlib import Path
@@ -21,7 +22,8 @@ need_module("cryptography", "otcp")
 
 from etalon.errors import EtalonError
 from etalon_otcp import process
-from etalon_otcp.api.door import PATIENCE_S, Door
+from etalon_otcp.api import door
+from etalon_otcp.api.door import PATIENCE_S, Door, Patient
 from etalon_otcp.config import Config
 from etalon_otcp.demo.credentials import certificates
 
@@ -51,6 +53,40 @@ def test_the_oldest_makes_room_once_it_has_had_its_time() -> None:
         assert is_open(second) and made.refused == 3
     for one in (*far, *(found for found, _ in near)):
         one.close()
+
+
+def test_memory_of_handshakes_that_came_to_nothing_is_collected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    collected: list[int] = []
+    monkeypatch.setattr(door, "MOST_FAILED", 5)
+    monkeypatch.setattr(door.gc, "collect", lambda: collected.append(1))
+    bound = socket.create_server(("127.0.0.1", 0))
+    with Door(bound, most=4, most_of_one=2) as made:
+        for number in range(10):
+            with socket.create_connection(made.getsockname()):
+                near, peer = made.accept()
+                if number >= 8:
+                    made.entered(peer)
+            near.close()  # as asyncio does when the other end is gone
+        assert len(collected) == 1 and made.refused == 0
+
+
+def test_without_descriptors_there_is_one_warning_and_connections_wait(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bound = socket.create_server(("127.0.0.1", 0))
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Patient(bound) as made, socket.create_connection(made.getsockname()):
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+            for _ in range(50):
+                with pytest.raises(BlockingIOError):
+                    made.accept()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        made.accept()[0].close()
+    assert 1 <= len(caplog.records) <= 11 and "accepts no connection" in caplog.text
 
 
 def test_silent_connections_keep_nobody_out(tmp_path: Path) -> None:
