@@ -10,6 +10,7 @@ mod exchanges;
 mod golden;
 mod linux;
 mod mptcp;
+mod mptcp_ending;
 mod mptcp_room;
 mod paths;
 mod random;

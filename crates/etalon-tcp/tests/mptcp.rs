@@ -20,9 +20,9 @@ fn config(subflow: u8) -> Config {
 }
 
 /// A stream over subflows, each with a link of its own.
-struct Net {
+pub(crate) struct Net {
     /// Client and server of each subflow.
-    ends: Vec<[Connection<Cubic>; 2]>,
+    pub(crate) ends: Vec<[Connection<Cubic>; 2]>,
     sender: DataSender,
     receiver: DataReceiver,
     /// What each subflow was given: the place in the stream of each run of its bytes.
@@ -33,7 +33,7 @@ struct Net {
     fates: Vec<[std::vec::IntoIter<Fate>; 2]>,
     flying: Vec<(u64, u64, usize, usize, Segment)>,
     order: u64,
-    now: u64,
+    pub(crate) now: u64,
     /// From end to end.
     delay: u64,
     /// Which subflow gets data, from one write to the next.
@@ -45,7 +45,7 @@ struct Net {
 }
 
 impl Net {
-    fn new(count: u8, fates: Vec<Vec<Fate>>, turns: Vec<usize>) -> Net {
+    pub(crate) fn new(count: u8, fates: Vec<Vec<Fate>>, turns: Vec<usize>) -> Net {
         let mut fates = fates.into_iter();
         let mut next = || fates.next().unwrap_or_default().into_iter();
         let mut sender = DataSender::default();
@@ -198,7 +198,7 @@ impl Net {
     }
 
     /// One event. Returns whether there was one.
-    fn step(&mut self) -> bool {
+    pub(crate) fn step(&mut self) -> bool {
         self.send();
         let first = self
             .flying
@@ -230,7 +230,7 @@ impl Net {
     }
 
     /// Sends `bytes`; all of them arrive and are acknowledged.
-    fn transfer(&mut self, bytes: u64) {
+    pub(crate) fn transfer(&mut self, bytes: u64) {
         self.sender.write(bytes);
         self.feed();
         while !self.sender.is_done() {
@@ -244,7 +244,7 @@ impl Net {
     }
 
     /// Both ends say that their stream is over, and hear so. Returns when the client did.
-    fn end(&mut self) -> u64 {
+    pub(crate) fn end(&mut self) -> u64 {
         let end = self.sender.end();
         for [client, _] in &mut self.ends {
             if client.carries_data() {
@@ -425,52 +425,6 @@ fn a_subflow_that_joins_carries_data_once_that_was_answered() {
         net.transfer(100_000);
         assert_eq!(net.ends[1][0].stats().rtos, 0, "of data");
     }
-}
-
-/// RFC 8684, section 3.3.3: DATA_FIN is a byte of the stream, which is acknowledged. As seen on Linux, a lost one comes again after the
-/// shortest timeout, and none of data counts for that.
-#[test]
-fn data_fin_comes_again_until_it_is_acknowledged() {
-    for lost in 0..4 {
-        let mut fates = vec![Fate::Deliver; 3];
-        fates.extend(vec![Fate::Drop; lost]);
-        let mut net = Net::new(1, vec![fates], vec![0]);
-        net.transfer(5_000);
-        let took = net.now;
-        let waited = net.end() - took;
-        let expected = lost as u64 * 204 * MS;
-        assert!(
-            (expected..expected + 10 * MS).contains(&waited),
-            "{waited} ns after {lost}"
-        );
-        let stats = net.ends[0][0].stats();
-        assert_eq!((stats.rtos, stats.retransmits), (0, 0));
-    }
-}
-
-/// As seen on Linux: what is sent after the application has shut down says that it ends the stream, also if it was written before.
-#[test]
-fn the_last_data_carry_data_fin() {
-    let mut net = Net::new(1, vec![], vec![0]);
-    while !net.ends[0][0].is_established() {
-        net.step();
-    }
-    let client = &mut net.ends[0][0];
-    client.write_mapped(0, 8924);
-    client.write_mapped(8924, 100);
-    let ends = |segment: &Segment| match segment.rare.mptcp() {
-        Some(MptcpOption::Dss(dss)) => (segment.len, dss.ends, dss.mapping.map(|m| m.len)),
-        _ => (segment.len, false, None),
-    };
-    client.end_stream(9024);
-    let sent: Vec<_> = std::iter::from_fn(|| client.poll_transmit(3 * MS))
-        .map(|s| ends(&s))
-        .collect();
-    let data = Some(9025);
-    assert_eq!(
-        sent,
-        [(0, true, Some(1)), (8924, true, data), (100, true, data)]
-    );
 }
 
 /// RFC 8684, section 3.1: DSS is enough for others to join, also in an ACK of data that arrived behind a hole.

@@ -127,6 +127,20 @@ impl Subflow {
         let run = self.sent.get(after.checked_sub(1)?)?;
         (place < run.end()).then_some(run)
     }
+
+    /// Bytes that the other end has mapped come, unless they are here.
+    fn expect(&mut self, run: Run) {
+        if run.end() <= self.taken {
+            return;
+        }
+        let place = self
+            .received
+            .partition_point(|other| other.start < run.start);
+        let there = self.received.get(place);
+        if there.is_none_or(|other| other.start != run.start) {
+            self.received.insert(place, run);
+        }
+    }
 }
 
 impl<C: CongestionControl> Connection<C> {
@@ -413,9 +427,7 @@ impl<C: CongestionControl> Connection<C> {
         let run = (out.len > 0)
             .then(|| subflow.mapping_at(place).copied())
             .flatten();
-        let mut opens = false;
-        let mut ends = false;
-        let mut mapping = None;
+        let (mut opens, mut ends, mut mapping) = (false, false, None);
         if let Some(run) = run {
             out.rare.truncate(most_blocks);
             let end = place + u64::from(out.len);
@@ -494,18 +506,6 @@ impl<C: CongestionControl> Connection<C> {
             data_seq: mapping.data_seq,
             len: len.into(),
         };
-        if run.end() <= subflow.taken {
-            return;
-        }
-        let place = subflow
-            .received
-            .partition_point(|other| other.start < start);
-        if subflow
-            .received
-            .get(place)
-            .is_none_or(|other| other.start != start)
-        {
-            subflow.received.insert(place, run);
-        }
+        subflow.expect(run);
     }
 }
