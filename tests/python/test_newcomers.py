@@ -21,14 +21,19 @@ Command = Callable[..., Answer]
 
 def test_other_words_for_schedules_are_understood(etalon: Command) -> None:
     with pytest.raises(PlanError, match='did you mean "strobe"'):
-        Plan.from_dict({"schedule": {"kind": "round-robin"}})
+        Plan.from_dict({"schedule": {"kind": "rotation"}})
     with pytest.raises(PlanError, match='did you mean "strobe"'):
+        Plan.from_dict({"schedule": {"kind": "Rotation"}})
+    with pytest.raises(PlanError, match='one circuit switch: take "strobe"'):
+        Plan.from_dict({"schedule": {"kind": "round-robin"}})
+    with pytest.raises(PlanError, match='did you mean "round-robin"'):
         Plan.from_dict({"schedule": {"kind": "RoundRobin"}})
     with pytest.raises(PlanError, match='"rotor", which is for networks of kind "ocs"'):
         Plan.from_dict({"schedule": {"kind": "rotor", "day": "90us"}})
-    answer = etalon("list", "round-robin")
+    answer = etalon("list", "rotation")
     assert answer.code == 2
     assert '"strobe"' in answer.err
+    assert "a kind of schedule: `etalon list schedulers`" in etalon("list", "rotor").err
 
 
 def test_every_other_word_leads_to_a_kind() -> None:

@@ -153,6 +153,10 @@ def _kind(text: str) -> Kind:
         raise PlanError(
             f'there is no list "{text}"; the schedule of this name is "{also}" here: `etalon list schedulers`'
         )
+    if text in SCHEDULES.classes:
+        raise PlanError(
+            f'there is no list "{text}"; it is a kind of schedule: `etalon list schedulers`'
+        )
     near = difflib.get_close_matches(text, kinds, n=1, cutoff=0.5)
     hint = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(kinds)}"
     raise PlanError(f'there is no list "{text}"; {hint}')

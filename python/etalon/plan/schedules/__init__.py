@@ -39,7 +39,6 @@ SCHEDULES = Kinds(
     {("fixed", "demand"): Known, ("fixed", "slices"): Listed},
     also={
         "rotornet": "rotor",
-        "round-robin": "strobe",
         "rotation": "strobe",
         "circle": "tournament",
         "matchings": "fixed",
