@@ -120,9 +120,9 @@ pub trait NetworkKind {
         None
     }
 
-    /// How many circuits of each direction a rack may have at a time, where they are asked for.
+    /// How many circuits of each direction a rack may have at a time.
     fn uplinks(&self) -> u8 {
-        1
+        0
     }
 
     /// How circuits change that are asked for, if its own circuits are, not those of a schedule of weeks.

@@ -258,6 +258,10 @@ impl NetworkKind for Rdcn {
         true
     }
 
+    fn uplinks(&self) -> u8 {
+        1
+    }
+
     fn follows_weeks(&self) -> bool {
         true
     }

@@ -118,6 +118,15 @@ fn json_comes_back_as_it_was() {
 }
 
 #[test]
+fn only_racks_with_circuits_have_uplinks() {
+    let uplinks = |value: &Value| read(value).network.kind().uplinks();
+    assert_eq!(uplinks(&rdcn()), 1);
+    for value in [dumbbell(), switches("tree"), switches("leaf-spine")] {
+        assert_eq!(uplinks(&value), 0);
+    }
+}
+
+#[test]
 fn bytes_come_back_as_they_were() {
     for value in [rdcn(), dumbbell(), switches("tree"), switches("leaf-spine")] {
         let setup = setup(&value);

@@ -73,11 +73,10 @@ impl<T: Tap> World<'_, '_, T> {
         }
         let knows = connection.end_is_acked();
         let closed = connection.state() == ConnectionState::CloseWait && !connection.maps_data();
-        let due = connection.acks_before_reading();
         match self.groups[group].ending[SERVER] {
             Ending::None if self.groups[group].receiver.has_ended() => {
                 self.groups[group].ending[SERVER] = Ending::Said;
-                if due {
+                if connection.acks_before_reading() {
                     // What acknowledges the last data goes before the application has read it.
                     self.transmit_subflow(now, index, edge);
                 }

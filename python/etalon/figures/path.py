@@ -74,6 +74,12 @@ def paths(
     return found, length
 
 
+def _rows(found: list[Path], source: int, destination: int) -> dict[int, int]:
+    """The rows of the racks on the paths."""
+    racks = {source, destination} | {leap.destination for one in found for leap in one.leaps}
+    return {rack: row for row, rack in enumerate(sorted(racks))}
+
+
 def _steps(path: Path, source: int, rows: dict[int, int]) -> tuple[list[float], list[int]]:
     """A line: it stays level at a rack, and rises or falls with a hop."""
     x, y = [path.start_us], [rows[source]]
@@ -122,11 +128,8 @@ def draw(
         EtalonError: for another kind of network, or without a path.
     """
     found, length = paths(run, source, destination, slice, labels, priority)
-    racks = sorted(
-        {source, destination} | {leap.destination for one in found for leap in one.leaps}
-    )
-    rows = {rack: row for row, rack in enumerate(racks)}
-    ax = style.axes(ax, width=style.PAGE, height=1.0 + 0.24 * len(racks))
+    rows = _rows(found, source, destination)
+    ax = style.axes(ax, width=style.PAGE, height=1.0 + 0.24 * len(rows))
     first, last = slice, round(max(one.end_us for one in found) / length)
     for index, one in enumerate(found):
         colour, shift = style.PALETTE[index % len(style.PALETTE)], 0.06 * index
@@ -144,8 +147,8 @@ def draw(
             )
     _mark_slices(ax, range(first, last + 1), length)
     ax.set_xlim(first * length, last * length)
-    ax.set_ylim(-0.5, len(racks) - 0.4)
-    ax.set_yticks(range(len(racks)), [str(rack) for rack in racks])
+    ax.set_ylim(-0.5, len(rows) - 0.4)
+    ax.set_yticks(list(rows.values()), [str(rack) for rack in rows])
     ax.xaxis.set_major_locator(MaxNLocator(9))
     ax.set_xlabel("time (µs); the number of the uplink beside each hop")
     ax.set_ylabel("rack")
@@ -166,10 +169,7 @@ def interactive(
     from etalon.figures import web
 
     found, _ = paths(run, source, destination, slice, labels, priority)
-    racks = sorted(
-        {source, destination} | {leap.destination for one in found for leap in one.leaps}
-    )
-    rows = {rack: row for row, rack in enumerate(racks)}
+    rows = _rows(found, source, destination)
     figure = web.panels()
     for index, one in enumerate(found):
         x, y = _steps(one, source, rows)

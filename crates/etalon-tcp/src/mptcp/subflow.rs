@@ -487,7 +487,7 @@ impl<C: CongestionControl> Connection<C> {
             return;
         };
         let Some(mapping) = dss.mapping else { return };
-        let len = mapping.len - u16::from(dss.ends);
+        let len = mapping.len.saturating_sub(u16::from(dss.ends));
         subflow.ending.hears_mappings = true;
         if dss.ends {
             subflow.ending.heard = Some(mapping.data_seq + u64::from(len));
