@@ -50,8 +50,8 @@ def measured(plan: et.Plan) -> list[str]:
 
 
 def spread(run: et.Run, size: int) -> str:
-    """The p99 of completion times of flows of a size, as claims have it (the value nearest to rank 0.99 n), and the range of 95 %
-    of 2,000 bootstrap samples."""
+    """The p99 of completion times of flows of a size, as claims have it (the value nearest to rank 0.99 n), and the range of
+    95 % of 2,000 bootstrap samples."""
     done = run.flows.filter((pl.col("bytes") == size) & (pl.col("end_ns") >= 0))
     times = np.sort(((done["end_ns"] - done["start_ns"]) / 1e6).to_numpy())
     rank = max(round(0.99 * len(times)), 1) - 1
