@@ -85,6 +85,8 @@ class Gain:
     """How much faster one experiment is than another, on both engines."""
 
     name: str
+    other: str
+    """The slower one."""
     sim: float
     linux: float
 
@@ -106,8 +108,8 @@ def gains(rows: Sequence[Comparison]) -> Iterator[Gain]:
         other = by_name.get(row.experiment.over)
         if other is not None:
             fast, slow = row.both(goodput), other.both(goodput)
-            name = f"{row.experiment.name} over {other.experiment.name}"
-            yield Gain(name, fast[0] / slow[0], fast[1] / slow[1])
+            names = row.experiment.name, other.experiment.name
+            yield Gain(*names, fast[0] / slow[0], fast[1] / slow[1])
 
 
 def compare(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What `etalon validate --random` says of drawn plans, in a terminal and on a page."""
+"""What `etalon validate --random` reports on drawn plans, in a terminal and on a page."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def headline(rows: Sequence[Judged], seed: int) -> str:
     minutes = sum(row.seconds for row in rows) / 60
     runs = sum(len(row.sim) + len(row.linux) for row in rows)
     return (
-        f"{len(rows)} plans of seed {seed}, {runs} runs of {packets / 1e6:.1f} million packets "
-        f"which took {minutes:.0f} minutes one after the other"
+        f"{len(rows)} plans of seed {seed}, {runs} runs, {packets / 1e6:.1f} million packets; "
+        f"one after another, the runs took {minutes:.0f} minutes"
     )
 
 
@@ -113,7 +113,8 @@ def write(rows: Sequence[Judged], seed: int, page: Path, part: str) -> None:
         "|---|" + "---:|" * (len(SHARE_COLUMNS) - 1),
         *(f"| {' | '.join(row)} |" for row in share_rows(rows)),
         "",
-        "What differs, by what the plans have in common (the median difference of what is out of bounds in half of them):",
+        "Plans out of bounds, grouped by what they have in common (in brackets: quantities out of bounds in at least half of "
+        "them, and the median difference):",
         "",
         *(f"- {line}" for line in cluster_lines(rows)),
     ]

@@ -31,8 +31,8 @@ class Section:
     """Whether the page shows their sequence and cwnd over time."""
 
 
-DILATED = Section("A network 20 times slower than its hosts, as the papers' testbeds", rates(5))
-UNDILATED = Section("Without dilation, or less of it", rates(3), drawn=False)
+DILATED = Section("A network 20 times slower than its hosts, as on the papers' testbeds", rates(5))
+UNDILATED = Section("Less dilation, or none", rates(3), drawn=False)
 DIVISION = Section("Time-division networks", (*rates(5), VOQ))
 MIXED = Section("Two congestion controls, eight flows each", (*rates(5), SHARE), drawn=False)
 FINITE = Section("Completion times", COMPLETION, drawn=False)
@@ -94,7 +94,7 @@ def all_experiments() -> Iterator[Experiment]:
     for cc in sorted(both - {"retcp"}):
         yield from (_static(cc, packets) for packets in (16, 64))
         yield from (_resize(cc, tau) for tau in (600, 1800))
-    # reTCP lives on being told; without resizing the published runs were told 600 us early.
+    # reTCP depends on announcements; without resizing, the published runs announced circuits 600 us early.
     yield from (_static("retcp", packets, ece={"before": "600us"}) for packets in (16, 64))
     yield from (_resize("retcp", tau) for tau in (0, 50, 150, 300))
     yield dumbbell()
@@ -151,10 +151,10 @@ def time_division() -> Iterator[Experiment]:
     latency: dict[str, Any] = {"packet": ("100Gbps", "3750ns"), "circuit": ("100Gbps", "2500ns")}
     yield _two_racks("tdtcp, figure 9", [_tdtcp()], **latency)
     late = {"before": "0us", "delay": "20us"}
-    yield _two_racks("tdtcp, heard 20 us late", [_tdtcp()], notify=late, **both)
+    yield _two_racks("tdtcp, notified 20 us late", [_tdtcp()], notify=late, **both)
     yield _two_racks("tdtcp, three networks", [_tdtcp()], between=({"rate": "40Gbps"},), **both)
     for hosts in (2, 16):  # a network that comes back soon finds losses of its last day
-        name = f"tdtcp, {hosts} hosts, circuits each third day"
+        name = f"tdtcp, {hosts} hosts, circuits every third day"
         yield _two_racks(name, [_tdtcp()], dark=2, hosts=hosts, **both)
     for name, switches in (
         ("", {}),

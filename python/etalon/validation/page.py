@@ -42,7 +42,7 @@ def write(rows: Sequence[Comparison], page: Path) -> list[Path]:
 
 
 def summary(rows: Sequence[Comparison]) -> list[str]:
-    """What the tables say in a few sentences."""
+    """The tables in a few sentences."""
     outside = [row.experiment.name for row in rows if not row.holds]
     kernel = rows[0].linux.meta.get("kernel", "6.1")
     lines = [
@@ -50,10 +50,10 @@ def summary(rows: Sequence[Comparison]) -> list[str]:
         f"{'; outside: ' if outside else ''}{'; '.join(outside)}.",
     ]
     for gain in gains(rows):
-        within = "within" if gain.holds else "outside"
+        bound = "bound: " if gain.holds else "outside its bound of "
         lines.append(
-            f"Goodput of {gain.name}: {gain.sim:.2f} / {gain.linux:.2f} times, {gain.points:+.1f} points, "
-            f"{within} {RATIO_POINTS:g}."
+            f"Goodput of '{gain.name}' relative to '{gain.other}': {gain.sim:.2f} / {gain.linux:.2f}, "
+            f"{gain.points:+.1f} points ({bound}{RATIO_POINTS:g})."
         )
     return lines
 
@@ -78,7 +78,7 @@ def tables(rows: Sequence[Comparison]) -> Iterator[str]:
 
 def bounds(section: Section) -> str:
     """How far apart the engines may be, in words."""
-    return ", ".join(
+    return "; ".join(
         f"{quantity.title.partition(' (')[0]} {quantity.bound:g} {quantity.difference_in}"
         for quantity in section.quantities
         if quantity.bound is not None
@@ -86,7 +86,7 @@ def bounds(section: Section) -> str:
 
 
 def column_names(section: Section) -> list[str]:
-    """Of its table, behind the experiment."""
+    """Of its table, after the experiment."""
     return [
         name
         for quantity in section.quantities
