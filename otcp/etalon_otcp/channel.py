@@ -158,10 +158,29 @@ class Channel(Datapath):  # type: ignore[misc]
         self._waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._put = self._got = 0  # bytes; each has one thread that counts
         self._has_ended = False
+        self._heard_ns = 0
 
     def probe(self, message: bytes) -> bool:
         """Sends a probe now or not at all; whether it was sent."""
         return bool(self.socket.offer(message))
+
+    def answers(self, within_s: float) -> bool:
+        """Whether the peer says something within so long, asked by an echo; waits for that."""
+        asked = time.monotonic_ns()
+        self.probe(messages.echo_request(b""))
+        while self.state != DEAD_DISPATCHER and not self._has_ended:
+            if self._heard_ns > asked:
+                return True
+            if time.monotonic_ns() - asked > within_s * 1e9:
+                break
+            time.sleep(0.01)
+        return False
+
+    @property
+    def peer(self) -> str:
+        """Address and port of the other end."""
+        host, port = self.address[:2]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     # In the reader's thread
 
@@ -170,6 +189,7 @@ class Channel(Datapath):  # type: ignore[misc]
         self._rest += data
         try:
             if data:
+                self._heard_ns = at_ns
                 del self._rest[: self._take_all(bytes(self._rest), at_ns)]
         except ValueError as error:
             STRANGERS.warn("the connection of %s is closed: %s", self.address[0], error)

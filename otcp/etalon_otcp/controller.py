@@ -47,6 +47,8 @@ RELAYED_PER_S = 50
 QUIET_S = 0.15
 """At a start the network has settled when nothing has changed for so long."""
 REMEMBERING = "not all switches and links are back since the start: hosts keep what they were told of the rest"
+RIVAL_S = 60.0
+"""So long a second connection that named a switch is a problem: switches try again within a few seconds."""
 KEEP_S = 1.0
 """What hosts are told is kept on disk so long after a change, however often it changes."""
 
@@ -135,6 +137,7 @@ class Controller:
         self._flows: dict[PortId, dict[object, int]] = {}
         self._flow_counts: dict[PortId, int] = {}
         self._disputes: list[str] = []
+        self._rivals: dict[str, tuple[str, float]] = {}
         self._relayed = Rate(RELAYED_PER_S, 1.0)
         self._names = {
             address: name
@@ -157,6 +160,17 @@ class Controller:
             LOG.info("switch %s is there", switch)
         self.probe_ports(switch)
         self._change(True)
+
+    def rival(self, switch: str, connected: str, refused: str) -> None:
+        """Another connection has named a switch that is there, and answers; addresses of both."""
+        problem = (
+            f"switch {switch} is connected from {connected}, and another connection from {refused} names it too: "
+            "the first one stays while it answers"
+        )
+        with self.lock:
+            self.events.switches_refused += 1
+            self._rivals[switch] = problem, time.monotonic()
+        STRANGERS.warn("%s", problem, of=f"rivals of {switch}")
 
     def switch_down(self, switch: str) -> None:
         """A switch's connection has ended."""
@@ -296,8 +310,11 @@ class Controller:
 
     @property
     def disputes(self) -> list[str]:
-        """Hosts whose place is claimed by several, or by another than at first."""
-        return self._disputes
+        """Hosts whose place is claimed by several, or by another than at first; switches that others claimed to be lately."""
+        since = time.monotonic() - RIVAL_S
+        with self.lock:
+            rivals = [problem for _, (problem, at) in sorted(self._rivals.items()) if at >= since]
+        return [*self._disputes, *rivals]
 
     def changed(self) -> None:
         """The topology was changed by who measured."""

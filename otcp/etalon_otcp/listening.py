@@ -11,6 +11,7 @@ import socket
 import ssl
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,16 +29,17 @@ SPARE = 32
 class Connection:
     """A connection, which may become a switch's; `names` are those of its certificate, None without."""
 
-    def __init__(self, at: socket.socket) -> None:
+    def __init__(self, at: socket.socket, address: str) -> None:
         self.socket = at
+        self.address = address
         self.since = time.monotonic()
         self.names: frozenset[str] | None = None
         self.datapath: Any = None
 
     @property
     def is_known(self) -> bool:
-        """Whether it has said whose it is."""
-        return self.datapath is not None and self.datapath.id is not None
+        """Whether it has said whose it is, and is that switch's: anybody can name a switch that nobody knows."""
+        return self.datapath is not None and self.datapath.taker is not None
 
     def drop(self) -> None:
         """Ends it: its threads see that, and close it."""
@@ -80,7 +82,7 @@ class Listening:
                 STRANGERS.warn("a switch cannot be let in: %s", error)
                 time.sleep(0.1)
                 continue
-            connection = Connection(found)
+            connection = Connection(found, address[0])
             if not self._enter(connection):
                 connection.close()
                 continue
@@ -98,14 +100,16 @@ class Listening:
         return len(self._connections)
 
     def _enter(self, connection: Connection) -> bool:
-        """Whether it may stay: the oldest of those that nobody knows has to go for it."""
+        """Whether it may stay. One that nobody knows has to go for it: the oldest of the address that has most of these, so
+        that who comes from one address in a flood crowds out no switch that is about to say who it is."""
         with self._lock:
             if len(self._connections) >= self._most:
                 self.refused += 1
                 unknown = [one for one in self._connections if not one.is_known]
                 if not unknown:
                     return False
-                oldest = min(unknown, key=lambda one: one.since)
+                crowds = Counter(one.address for one in unknown)
+                oldest = min(unknown, key=lambda one: (-crowds[one.address], one.since))
                 self._connections.discard(oldest)
                 oldest.drop()
             self._connections.add(connection)

@@ -33,6 +33,7 @@ from etalon_otcp.probing import MOST_PORT, Action, Echo
 from etalon_otcp.seldom import STRANGERS
 from etalon_otcp.topology import MOST_PORTS, PortDescription
 
+LOG = logging.getLogger("etalon_otcp")
 logging.getLogger("OFPHandler").addFilter(STRANGERS)  # os-ken's, which warns of each bad hello
 _RATES = {
     "OFPPF_10MB_HD": 10**7,
@@ -48,6 +49,8 @@ _RATES = {
 }
 
 
+ANSWERS_S = 2.0
+"""A connected switch that has said nothing for so long, though asked, makes room for another connection that names it."""
 F = TypeVar("F", bound=Callable[..., None])
 
 
@@ -155,7 +158,7 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
     def features(self, event: Any) -> None:
         """A switch has said who it is: it hands in LLDP and ARP from now on, and tells of ports, queues and entries."""
         datapath = event.msg.datapath
-        dpid = event.msg.datapath_id  # os-ken knows the connection by it only after us
+        dpid = event.msg.datapath_id
         name = self._names.get(dpid)
         if name is None:
             STRANGERS.warn(
@@ -171,14 +174,12 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
             self.controller.events.switches_refused += 1
             datapath.close()
             return
-        switch = _Switch(name, datapath)
-        datapath.taker = _Probes(self.controller, name)
-        with self._lock:
-            older, self._switches[name] = self._switches.get(name), switch
-        if older:
-            older.datapath.taker = None
-            older.later(None)
-            older.datapath.close()
+        switch = self._enter(name, datapath)
+        if switch is None:
+            return
+        datapath.id = (
+            dpid  # os-ken sets it after us: a connection that ends meanwhile would be nobody's
+        )
         parser, proto = datapath.ofproto_parser, datapath.ofproto
         datapath.send_msg(parser.OFPSetConfig(datapath, proto.OFPC_FRAG_NORMAL, 0xFFFF))
         for entry in switch.entries.punting(self.controller.config.network.forwarding):
@@ -186,6 +187,34 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         ours = {"cookie": COOKIE, "cookie_mask": COOKIE_MASK}
         datapath.send_msg(parser.OFPGroupDescStatsRequest(datapath))
         datapath.send_msg(parser.OFPFlowStatsRequest(datapath, **ours))  # answered before ports are
+
+    def _enter(self, name: str, datapath: Any) -> _Switch | None:
+        """Gives a connection a switch's place; None, and it is closed, if another one has it that still answers.
+
+        Two switches may have one datapath id by mistake, or a stranger may name one that is there.
+        """
+        dead: _Switch | None = None
+        while True:
+            with self._lock:
+                older = self._switches.get(name)
+                if older is dead:
+                    datapath.taker = _Probes(self.controller, name)
+                    entered = self._switches[name] = _Switch(name, datapath)
+                    break
+            if older and older.datapath.answers(ANSWERS_S):
+                self.controller.rival(name, older.datapath.peer, datapath.peer)
+                datapath.close()
+                return None
+            dead = older
+        if dead:
+            LOG.warning(
+                "switch %s has connected from %s: its connection from %s answers no more, and is closed",
+                name, datapath.peer, dead.datapath.peer,
+            )  # fmt: skip
+            dead.datapath.taker = None
+            dead.later(None)
+            dead.datapath.close()
+        return entered
 
     @_on(ofp_event.EventOFPPortDescStatsReply, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
     def ports(self, event: Any) -> None:

@@ -42,7 +42,9 @@ def _lines(controller: Controller, hub: Hub, requests: dict[int, int]) -> Iterat
     yield from _one("measurements_total", "counter", "Measurements", events.measurements)
     yield from _one("switches_lost_total", "counter", "Switches lost", events.switches_lost)
     refused = events.switches_refused
-    yield from _one("switches_refused_total", "counter", "Certificates of another name", refused)
+    yield from _one(
+        "switches_refused_total", "counter", "Connections refused a switch's place", refused
+    )
     yield from _one("port_changes_total", "counter", "Ports changed", events.ports_changed)
     yield from _one("pushed_total", "counter", "Documents pushed", hub.pushed)
     yield from _one("displaced_total", "counter", "Streams closed for newer ones", hub.displaced)

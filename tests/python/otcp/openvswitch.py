@@ -31,8 +31,9 @@ class Database:
         self.write("init")
 
     def write(self, *words: str) -> str:
-        """ovs-vsctl, which waits for no switch."""
-        return self._run("ovs-vsctl", f"--db={self.remote}", "--no-wait", *words)
+        """ovs-vsctl, which waits for no switch; the database's socket is there a moment before it listens."""
+        patience = ("--retry", "--timeout=20", "--no-wait")
+        return self._run("ovs-vsctl", f"--db={self.remote}", *patience, *words)
 
     def end(self) -> None:
         for part in reversed(self._parts):

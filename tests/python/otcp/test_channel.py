@@ -228,6 +228,24 @@ def test_a_switch_that_does_not_answer_echoes_is_gone(
     assert kinds[0] == 0 and set(kinds[1:]) == {messages.ECHO_REQUEST} and len(kinds) > 2
 
 
+def test_a_switch_that_is_asked_answers_or_does_not(ends: Ends) -> None:
+    """What it said before it was asked does not count, and neither does a connection that has ended."""
+    channel = ends.connect()
+    far = ends.far[-1]
+    far.sendall(packet_in(1, b"x"))
+    until(lambda: channel.taker.frames)
+    began = time.monotonic()
+    assert not channel.answers(0.2) and 0.15 < time.monotonic() - began < 10
+    asked = threading.Timer(0.05, far.sendall, [echo(messages.ECHO_REPLY, b"")])
+    asked.start()
+    assert channel.answers(20)
+    far.close()
+    until(lambda: channel.state == DEAD_DISPATCHER)
+    began = time.monotonic()
+    assert not channel.answers(20) and time.monotonic() - began < 10
+    assert channel.peer.startswith("127.0.0.1:")
+
+
 def test_connections_that_come_and_go_leave_no_threads(ends: Ends) -> None:
     for _ in range(50):
         ends.connect()

@@ -36,11 +36,11 @@ class Datapath:
     """Says who it is when its first byte comes, and lives until its socket is closed."""
 
     def __init__(self, at: socket.socket, address: Any, reader: Any) -> None:
-        self.socket, self.id = at, None
+        self.socket, self.taker = at, None
 
     def serve(self) -> None:
         while said := self.socket.recv(1):
-            self.id = said[0]
+            self.taker = said[0]
 
     def close(self) -> None:
         self.socket.close()
@@ -94,6 +94,19 @@ def test_strangers_make_room_for_whoever_comes_and_switches_do_not(
     until(lambda: not is_open(late))
     switch.close()
     until(lambda: len(accepting) == 3)
+
+
+def test_a_flood_from_one_address_crowds_out_itself(
+    door: Callable[[int], tuple[Listening, int]],
+) -> None:
+    accepting, port = door(1)
+    slow = socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.2", 0))
+    OPEN.append(slow)
+    until(lambda: len(accepting) == 1)
+    for _ in range(50):
+        connect(port)
+    until(lambda: accepting.refused == 47)
+    assert is_open(slow), "the oldest, but the only one of its address"
 
 
 def test_who_does_not_say_who_it_is_is_dropped(

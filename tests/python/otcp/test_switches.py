@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ need_module("os_ken", "otcp")
 from os_ken.ofproto import ofproto_v1_3 as proto
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
+from etalon_otcp import controller as controller_module
 from etalon_otcp import forwarding, messages
 from etalon_otcp import switches as switches_module
 from etalon_otcp.config import Config
@@ -44,7 +46,17 @@ class Connection:
     """A datapath that swallows what it is sent."""
 
     id = 1
+    peer = "192.0.2.1:50000"
     ofproto, ofproto_parser = proto, parser
+    taker: Any = None
+    is_alive = False
+    """Whether it answers when another connection names the same switch."""
+
+    def answers(self, within_s: float) -> bool:
+        return self.is_alive
+
+    def close(self) -> None:
+        pass
 
     def send_msg(self, message: Any) -> None:
         pass
@@ -146,6 +158,29 @@ def test_a_switch_with_ports_without_end_is_left_alone(switches: Switches) -> No
     for _ in range(5):
         switches.ports(connection.say(part, more=True))
     assert closed == [True, True], "the older connection, and this one"
+
+
+def test_a_switch_that_answers_keeps_its_place(
+    switches: Switches, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another connection that names it is refused, and is a problem for a while."""
+    first, second = Connection(), Connection()
+    first.is_alive = True
+    second.peer = "192.0.2.9:4"
+    switches.features(first.say([], datapath_id=1))
+    switches.features(second.say([], datapath_id=1))
+    assert switches._switches["t1"].datapath is first and second.taker is None
+    assert "t1 is connected from 192.0.2.1:50000, and another connection from 192.0.2.9:4" in str(
+        switches.controller.disputes
+    )
+    (problem,) = switches.controller.disputes
+    assert problem in caplog.text
+    switches.controller._rivals["t1"] = problem, time.monotonic() - controller_module.RIVAL_S - 1
+    assert not switches.controller.disputes
+    first.is_alive = False
+    switches.features(second.say([], datapath_id=1))
+    assert switches._switches["t1"].datapath is second and first.taker is None
+    assert "switch t1 has connected from 192.0.2.9:4: its connection from 192.0.2.1:50000" in caplog.text  # fmt: skip
 
 
 def test_a_packet_out_by_hand_is_os_kens() -> None:
