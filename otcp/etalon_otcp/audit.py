@@ -23,6 +23,8 @@ LOG = logging.getLogger("etalon_otcp")
 LARGEST = 64 << 20
 """Bytes of a file; the last `KEPT` are kept beside it."""
 KEPT = 8
+LONGEST = 160
+"""Characters of a path; those of the API have 138 at most, with two names of 63."""
 
 
 class _Handler(RotatingFileHandler):
@@ -48,6 +50,11 @@ class _Handler(RotatingFileHandler):
 
     def _open(self) -> TextIOWrapper:
         return open(self.baseFilename, "a", opener=_own)
+
+
+def _cut(text: str) -> str:
+    """What strangers wrote, no longer than what this API has: long lines would push out what older files say."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _own(path: str, flags: int) -> int:
@@ -82,7 +89,8 @@ class Audit:
 
     def asked(self, who: str, address: str, method: str, path: str, status: int) -> None:
         """A request, and its answer's status; `who` as `host h1` or `operator alice`, empty for strangers."""
-        self._write("asked", who=who, address=address, method=method, path=path, status=status)
+        asked = {"method": _cut(method), "path": _cut(path)}
+        self._write("asked", who=who, address=address, **asked, status=status)
 
     def told(self, documents: Iterable[Document]) -> None:
         """Documents that were published, those alike together."""

@@ -78,10 +78,11 @@ class Rollout:
 
     def restore(self, kept: Kept, now: float, wall: float) -> None:
         """Goes on where another one was; a time that is still to come counts as now."""
+        self.told = dict(kept.told)  # it is kept again before anything is computed
         if not self.manner.is_gradual:
             return
         behind = now - wall
-        self.told, self.held = dict(kept.told), kept.held
+        self.held = kept.held
         self._since = {
             h: (listed, min(now, at + behind)) for h, (listed, at) in kept.waiting.items()
         }

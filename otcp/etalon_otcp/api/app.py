@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -30,7 +29,6 @@ from etalon_otcp.api.models import (
     TopologyModel,
 )
 from etalon_otcp.api.service import Host, Service
-from etalon_otcp.audit import Audit
 from etalon_otcp.paths import Unknown
 
 RETRY_S = 1
@@ -82,36 +80,41 @@ def _errors(app: FastAPI, service: Service) -> None:
         first = error.errors()[0]
         return JSONResponse({"error": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 422)
 
-    app.add_middleware(Guard, requests=service.requests, audit=service.controller.audit)
+    app.add_middleware(Guard, service=service)
 
 
 class Guard:
-    """Refuses bodies, counts answers by status, and writes down who asked for what."""
+    """Finds out who asks, before anything else is done for them: whatever the path, nobody may ask too often.
 
-    def __init__(self, app: ASGIApp, requests: Counter[int], audit: Audit) -> None:
+    Refuses bodies, counts answers by status, and writes down who asked for what.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
-        self._requests = requests
-        self._audit = audit
+        self._service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
+        service, address = self._service, (scope.get("client") or ("",))[0]
+        headers = dict(scope.get("headers", ()))
+        who = service.identity(headers.get(b"authorization", b"").decode("latin-1"))
+        scope.setdefault("state", {})["identity"] = who
 
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._requests[message["status"]] += 1
+                service.requests[message["status"]] += 1
                 if message["status"] != 429:  # strangers may ask without end
-                    who = scope.get("state", {}).get("who", "")
-                    address = (scope.get("client") or ("",))[0]
                     asked = scope["method"], scope["path"], message["status"]
-                    self._audit.asked(who, address, *asked)
+                    service.controller.audit.asked(str(who or ""), address, *asked)
             await send(message)
 
-        headers = dict(scope.get("headers", ()))
-        if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
-            refused = JSONResponse({"error": "no body is expected"}, 413)
-            await refused(scope, receive, counted)
-        else:
-            await self._app(scope, receive, counted)
+        answer: ASGIApp = self._app
+        if wait := service.wait_s(who, address):
+            after = {"Retry-After": str(int(wait) + 1)}
+            answer = JSONResponse({"error": "too many requests"}, 429, after)
+        elif headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
+            answer = JSONResponse({"error": "no body is expected"}, 413)
+        await answer(scope, receive, counted)
 
 
 def _for_hosts(app: FastAPI, service: Service) -> None:
@@ -142,11 +145,10 @@ def _for_hosts(app: FastAPI, service: Service) -> None:
         host: Host,
         last_event_id: Annotated[str, Header(max_length=64)] = "",
     ) -> Response:
-        token = request.headers.get("authorization", "").partition(" ")[2]
-        tokens = service.tokens
+        token, opened_by = request.headers.get("authorization", ""), service.who(request)
 
         def allowed() -> bool:
-            return tokens is None or tokens.who(token) is not None
+            return service.identity(token) == opened_by
 
         stream = service.hub.listen(host, lambda: service.document(host), last_event_id, allowed)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

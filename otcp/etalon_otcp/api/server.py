@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import ssl
 import threading
@@ -21,6 +22,8 @@ from etalon_otcp.api.service import Service
 from etalon_otcp.config import Listen
 from etalon_otcp.seldom import STRANGERS
 
+for _name in ("uvicorn.error", "asyncio"):  # they warn of each request that is no HTTP
+    logging.getLogger(_name).addFilter(STRANGERS)
 SLOW_S = 10.0
 """A connection that takes nothing for so long, or has not asked all of a request by then, is dropped."""
 MOST_HEADERS = 16 * 1024

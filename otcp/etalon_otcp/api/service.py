@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from ipaddress import ip_network
 from typing import Annotated
 
 from fastapi import Path, Request
@@ -38,20 +39,25 @@ class Service:
         self._strangers = Rate(config.requests_per_minute, 60.0)
         controller.told = self.hub.wake
 
-    def who(self, request: Request) -> Identity:
-        """Who asks. Raises HTTPException 401 or 429."""
+    def identity(self, authorization: str) -> Identity | None:
+        """Whose token a request shows; None for strangers."""
         if self.tokens is None:
-            identity: Identity | None = NOBODY_ELSE
-        else:
-            kind, _, token = request.headers.get("authorization", "").partition(" ")
-            identity = self.tokens.who(token) if kind.lower() == "bearer" and token else None
+            return NOBODY_ELSE
+        kind, _, token = authorization.partition(" ")
+        return self.tokens.who(token) if kind.lower() == "bearer" and token else None
+
+    def wait_s(self, who: Identity | None, address: str) -> float:
+        """Counts a request, of a token or else of a stranger's address; how long that one has to wait, 0 if it need not."""
+        if self.tokens is None:
+            return 0.0
+        return self._rate.wait_s(str(who)) if who else self._strangers.wait_s(_network(address))
+
+    def who(self, request: Request) -> Identity:
+        """Who asks. Raises HTTPException 401."""
+        identity: Identity | None = request.state.identity
         if identity is None:
-            self._limit(self._strangers, request.client.host if request.client else "")
             refuse = {"WWW-Authenticate": "Bearer"}
             raise HTTPException(401, "a token that the controller knows is needed", refuse)
-        request.state.who = f"{'operator' if identity.operator else 'host'} {identity.name}"
-        if self.tokens is not None:
-            self._limit(self._rate, f"{identity.operator}{identity.name}")
         return identity
 
     def operator(self, request: Request) -> Identity:
@@ -74,6 +80,7 @@ class Service:
         """A host's newest document; None before the network has settled."""
         return self.controller.view.documents.get(host)
 
-    def _limit(self, rate: Rate, name: str) -> None:
-        if wait := rate.wait_s(name):
-            raise HTTPException(429, "too many requests", {"Retry-After": str(int(wait) + 1)})
+
+def _network(address: str) -> str:
+    """A stranger's IPv4 address, or the first 64 bits of one of IPv6: each has as many addresses as it likes below them."""
+    return str(ip_network(f"{address}/64", strict=False)) if ":" in address else address

@@ -181,6 +181,16 @@ def test_after_a_restart_hosts_keep_what_they_had_until_the_network_is_back(tmp_
         until(lambda: way(controller, "h1") == "", 5)  # from now on what is gone is gone
 
 
+def test_a_controller_that_is_killed_while_it_starts_forgets_nothing(tmp_path: Path) -> None:
+    """It keeps its epoch before it has computed anything, and with it what the one before has told."""
+    told = tell(tmp_path)
+    Controller(Config.load(tmp_path / "controller.toml"))
+    assert State.load(tmp_path / "state.json").rollout.told == told
+    with running(tmp_path, QUICK) as (controller, _):
+        until(lambda: controller.view.settled)
+        assert served(controller) == told
+
+
 def test_what_hosts_had_before_a_restart_lasts_no_longer_than_their_lifetime(
     tmp_path: Path,
 ) -> None:
