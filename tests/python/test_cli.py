@@ -34,6 +34,11 @@ def test_without_arguments_it_shows_help(etalon: Command) -> None:
     assert etalon("--help").code == 0
 
 
+def test_help_is_a_command(etalon: Command) -> None:
+    assert etalon("help").out == etalon("--help").out
+    assert etalon("help", "kernel", "build").out == etalon("kernel", "build", "--help").out
+
+
 def test_version(etalon: Command) -> None:
     answer = etalon("--version")
     assert (answer.code, answer.out) == (0, f"etalon {et.__version__}\n")
@@ -156,13 +161,35 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
             ["sweep", "small.toml", "--set", "network.voq=4,-4"],
             "network.voq.packets: -4 must be at least 1",
         ),
-        (["sweep", "small.toml", "--set", "tdf=1", "--set", "tdf=2"], "is given twice"),
+        (
+            ["sweep", "small.toml", "--set", "tdf=1", "--set", "tdf=2"],
+            "is given twice; write all its values together: --set tdf=1,2",
+        ),
         (["sweep", "small.toml"], "a sweep must vary something"),
         (["sweep", "small.toml", "--set", "tdf=4,,8"], "--set tdf: a value is missing"),
         (["sweep", "small.toml", "--set", "tdf=4,8,"], "--set tdf: a value is missing"),
         (["sweep", "small.toml", "--set", "tdf=8,8"], "tdf: 8 is given twice"),
         (["examples", "--copy", "small.toml"], "small.toml: is a file; examples need a"),
-        (["report", "nowhere"], "nowhere: is not the folder of a complete run"),
+        (["run", "folder"], "folder: contains results; `etalon report folder` draws them again"),
+        (["run", "small"], "small: there is no such file; did you mean small.toml?"),
+        (["run", "ring.toml"], "no such file; `etalon examples --copy .` copies an example of"),
+        (["run", "nsdi20"], "nsdi20: is a paper; `etalon reproduce nsdi20` measures its claims"),
+        (["run", "."], ".: is a folder; a plan is a file, such as small.toml"),
+        (
+            ["run", "small.toml", "--set", "bulk.cc=cubic,reno"],
+            'bulk.cc: "cubic,reno" is one value; `etalon sweep` takes several',
+        ),
+        (["run", "small.toml", "--set", "voq=4"], 'voq: unknown key; did you mean "network.voq"?'),
+        (["run", "small.toml", "--cc", "reno"], "has no option --cc; --set bulk.cc=VALUE sets a"),
+        (["run", "small.toml", "--seeds", "3"], "has no option --seeds; `etalon sweep` has"),
+        (["report", "nowhere"], "nowhere: there is no such folder"),
+        (["report", "small.toml"], "is a plan; `etalon run small.toml` runs it and draws its"),
+        (
+            ["report", "."],
+            ".: contains the results of several runs or sweeps; name one, such as folder",
+        ),
+        (["trace", "."], ".: is not the folder of a run: it has no plan.toml"),
+        (["reproduce", "nsdi"], 'there is no paper "nsdi"; did you mean "nsdi20"?'),
         (["bench", "leen"], 'did you mean "lean"?'),
         (["bench", "--out", "."], "is a folder; the results are one Markdown file"),
         (["bench", "--out", "small.toml/x.md"], "cannot be made: "),
@@ -178,14 +205,27 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
         (["list", "foo"], 'there is no list "foo"; there are cc, engines, executors'),
         (["list", "metric"], 'there is no list "metric"; did you mean "metrics"?'),
         (["list", "cc", "--markdown"], "--markdown is for `etalon list keys`"),
+        (["list", "retcp"], 'there is no list "retcp"; `etalon list cc` has it'),
+        (["list", "opera"], 'there is no list "opera"; `etalon list schedulers` has it'),
+        (["list", "tdtcp"], 'there is no list "tdtcp"; `etalon list transports` has it'),
         (["run"], "Missing argument"),
         (["run", "small.toml", "--sede", "4"], "No such option"),
-        (["rum"], "No such command"),
+        (["rum"], 'there is no command "rum"; did you mean "run"?'),
+        (
+            ["compare"],
+            'there is no command "compare"; `etalon sweep PLAN --set KEY=V1,V2` compares',
+        ),
+        (["figure"], "`etalon report RESULTS` draws them again"),
+        (["workload"], "`etalon list workloads` prints this list"),
+        (["small.toml"], "`etalon run small.toml` runs a plan"),
+        (["help", "rum"], 'there is no command "rum"; did you mean "run"?'),
     ],
 )
 def test_bad_input_gets_a_sentence(
     etalon: Command, small_file: Path, arguments: list[str], sentence: str
 ) -> None:
+    (small_file.parent / "folder").mkdir()
+    (small_file.parent / "folder/run.json").write_text("{}")
     answer = etalon(*arguments)
     assert answer.code in (1, 2)
     assert answer.out == ""
@@ -361,9 +401,11 @@ def test_examples_are_copied_but_never_over_a_file(etalon: Command, tmp_path: Pa
     assert (tmp_path / "here/strobe.toml").read_text() == (
         ROOT / "examples/strobe.toml"
     ).read_text()
+    assert etalon("examples", "--copy", "here", "--json").json == copied, "the same files"
+    (tmp_path / "here/strobe.toml").write_text("my own")
     again = etalon("examples", "--copy", "here")
     assert again.code == 2
-    assert "examples never overwrite a file" in again.err
+    assert "here/strobe.toml: differs from the example; no file is overwritten" in again.err
 
 
 def test_no_progress_bar_without_a_terminal() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -241,6 +242,28 @@ def test_what_a_function_uses_is_kept() -> None:
     text = et.computed(net(), fullest).source["fullest.py"]  # type: ignore[attr-defined]
     assert "def column" in text
     assert "SHARE = 1" in text
+
+
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages", "mine"])
+def test_modules_of_the_user_and_of_the_system_are_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    name = f"of_{folder.partition('-')[0]}"
+    place = tmp_path / folder
+    place.mkdir()
+    (place / f"{name}.py").write_text("ONE = 1\n")
+    monkeypatch.syspath_prepend(place)
+    module = importlib.import_module(name)
+
+    def uses(demand: Demand, network: Surroundings) -> Any:
+        return [([(0, module.ONE)], "400us")]
+
+    if folder == "mine":
+        with pytest.raises(PlanError, match="uses the module of_mine, which is not installed"):
+            et.computed(net(), uses)
+    else:
+        text = et.computed(net(), uses).source["uses.py"]  # type: ignore[attr-defined]
+        assert f"import {name} as module" in text
 
 
 def test_each_run_begins_anew(tmp_path: Path) -> None:

@@ -151,10 +151,12 @@ def test_partial_and_foreign_results_do_not_count_as_finished(run: Run, tmp_path
 
 
 def test_broken_folders_are_told(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="nowhere: there is no such folder"):
+        Run.load(tmp_path / "nowhere")
     with pytest.raises(
         PlanError, match=r"is not the folder of a complete run: it has no run\.json"
     ):
-        Run.load(tmp_path / "nowhere")
+        Run.load(tmp_path)
     folder = run.save(tmp_path / "run")
     (folder / "flows.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(EtalonError, match=r"flows\.parquet: cannot be read"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The command line: `etalon run | sweep | trace | report | reproduce | validate | exec | shell | mpirun | ask | list |
-examples | circuits | cite | bench | kernel | doctor | otcp`.
+examples | circuits | cite | bench | kernel | doctor | otcp | help`.
 
 One file a command. What is slow to import is imported by the command that needs it.
 """
@@ -24,6 +24,7 @@ from etalon.cli import (
     bench,
     circuits,
     cite,
+    commands,
     common,
     doctor,
     examples,
@@ -50,6 +51,7 @@ LEAST_ADDRESS_SPACE = 1_500_000_000
 
 app = typer.Typer(
     name="etalon",
+    cls=commands.Commands,
     help="A laboratory for transport in reconfigurable data centre networks.",
     epilog="First steps:  etalon examples --copy .   then   etalon run strobe.toml",
     no_args_is_help=True,
@@ -59,7 +61,7 @@ app = typer.Typer(
 )
 for command in (
     *(run, sweep, trace, report, reproduce, validate, hosts, ask),
-    *(lists, examples, circuits, cite, bench, kernel, doctor, otcp),
+    *(lists, examples, circuits, cite, bench, kernel, doctor, otcp, commands),
 ):
     command.register(app)
 
@@ -107,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except typer.TyperException as error:
-        said = error.format_message()
+        said = commands.sentence(error)
         if said.startswith("Usage:"):  # a command without its arguments
             typer.echo(said)
             return BAD_INPUT

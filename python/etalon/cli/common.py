@@ -170,20 +170,6 @@ def parse_setting(text: str) -> tuple[str, Any]:
     return key, _value(value.strip())
 
 
-def changed_plan(path: Path, settings: Sequence[str] | None, seed: int | None) -> Plan:
-    """A plan file with the values of `--set` and `--seed`."""
-    from etalon.plan import Plan
-
-    changes = dict(parse_setting(text) for text in settings or ())
-    if seed is not None:
-        changes["seed"] = seed
-    plan = Plan.load(path)
-    try:
-        return plan.replace(changes) if changes else plan
-    except PlanError as error:
-        raise error.in_file(f"{path} with --set") from None
-
-
 def parse_zip(texts: Sequence[str]) -> dict[str, list[Any]]:
     """Keys that vary together, as one of a grid, with the list of their values at each point."""
     columns = parse_grid(texts, option="--zip")
@@ -204,8 +190,11 @@ def parse_grid(texts: Sequence[str], option: str = "--set") -> dict[str, list[An
     for text in texts:
         key, _ = parse_setting(text)
         if key in grid:
+            both = ",".join(
+                other.partition("=")[2] for other in texts if parse_setting(other)[0] == key
+            )
             raise PlanError(
-                f"{option} {key}: is given twice; write all its values together, like {key}=1,2"
+                f"{option} {key}: is given twice; write all its values together: {option} {key}={both}"
             )
         values = text.partition("=")[2].strip()
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import shutil
+from filecmp import cmp
 from pathlib import Path
 from typing import Annotated
 
@@ -68,14 +69,14 @@ def _of(*suffixes: str) -> list[Path]:
 
 
 def copy_to(folder: Path) -> list[Path]:
-    """Copies the examples and what their plans need; never over a file that is there."""
+    """Copies the examples and what their plans need; never over a file that is there and differs."""
     if folder.exists() and not folder.is_dir():
         raise PlanError("is a file; examples need a folder", file=str(folder))
     sources = _of("toml", "py", "txt")
     targets = [folder / path.name for path in sources]
-    present = [target for target in targets if target.exists()]
-    if present:
-        raise PlanError("already exists; examples never overwrite a file", file=str(present[0]))
+    for source, target in zip(sources, targets, strict=True):
+        if target.exists() and not (target.is_file() and cmp(source, target, shallow=False)):
+            raise PlanError("differs from the example; no file is overwritten", file=str(target))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for source, target in zip(sources, targets, strict=True):

@@ -19,6 +19,7 @@ import typer
 
 from etalon.cli import common
 from etalon.cli.clock import Clock
+from etalon.cli.given import changed_plan
 from etalon.errors import PlanError, gather
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def execute(
     The command reads standard input; while it waits for input, virtual time stands still. Output appears as it comes; lines
     of servers begin with the host's name. Exits with the command's status.
     """
-    plan = _endless(common.changed_plan(plan_file, settings, seed), duration)
+    plan = _endless(changed_plan(plan_file, settings, seed), duration)
     variables = _variables(env)
     programs = [
         *_program(plan, "--host", host, command, start, variables),
@@ -167,7 +168,7 @@ def mpirun(
     Ranks communicate by TCP over the plan's network; the plan's flows run beside them. With --ask, each collective requests
     circuits before it begins, and gives them back when all ranks have left it. Exits with the status of MPI's launcher.
     """
-    plan = _endless(common.changed_plan(plan_file, settings, seed), duration)
+    plan = _endless(changed_plan(plan_file, settings, seed), duration)
     given = {
         "ranks": ranks,
         "hosts": hosts.split(",") if hosts else "all",
@@ -248,7 +249,7 @@ def shell(
     """
     from etalon import _core
 
-    plan = _endless(common.changed_plan(plan_file, settings, seed), None)
+    plan = _endless(changed_plan(plan_file, settings, seed), None)
     variables = _variables(env)
     beside = list(_servers(plan, servers, variables))
     found = shutil.which("bash", path=HOSTS_PATH)

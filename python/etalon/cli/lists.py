@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
@@ -26,7 +27,9 @@ class Kind(StrEnum):
     ENGINES = "engines"
     EXECUTORS = "executors"
     SCHEDULERS = "schedulers"
+    NETWORKS = "networks"
     ROUTINGS = "routings"
+    TRANSPORTS = "transports"
     WORKLOADS = "workloads"
     COLLECTIVES = "collectives"
     FIGURES = "figures"
@@ -153,10 +156,10 @@ def _kind(text: str) -> Kind:
         raise PlanError(
             f'there is no list "{text}"; the schedule of this name is "{also}" here: `etalon list schedulers`'
         )
-    if text in SCHEDULES.classes:
-        raise PlanError(
-            f'there is no list "{text}"; it is a kind of schedule: `etalon list schedulers`'
-        )
+    for kind in Kind:
+        names = [entry["name"] for entry in _LISTS[kind]()] if kind is not Kind.KEYS else ()
+        if text in names or f"{text}.toml" in names:
+            raise PlanError(f'there is no list "{text}"; `etalon list {kind}` has it')
     near = difflib.get_close_matches(text, kinds, n=1, cutoff=0.5)
     hint = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(kinds)}"
     raise PlanError(f'there is no list "{text}"; {hint}')
@@ -191,6 +194,23 @@ def _routings() -> list[dict[str, Any]]:
 
     kinds = {name: str(getattr(way, "about", "")) for name, way in WAYS.classes.items()}
     return _entries(kinds)
+
+
+def _networks() -> list[dict[str, Any]]:
+    from etalon.plan.network import NETWORKS
+
+    return _entries({name: _first_sentence(of) for name, of in NETWORKS.classes.items()})
+
+
+def _transports() -> list[dict[str, Any]]:
+    from etalon.plan.transport import TRANSPORTS
+
+    return _entries({name: _first_sentence(of) for name, of in TRANSPORTS.classes.items()})
+
+
+def _first_sentence(of: type) -> str:
+    whole = " ".join((of.__doc__ or "").split())
+    return re.split(r"(?<=\.) ", whole)[0]
 
 
 def _workloads() -> list[dict[str, Any]]:
@@ -258,7 +278,9 @@ _LISTS: dict[Kind, Callable[[], list[dict[str, Any]]]] = {
     Kind.ENGINES: _engines,
     Kind.EXECUTORS: _executors,
     Kind.SCHEDULERS: _schedulers,
+    Kind.NETWORKS: _networks,
     Kind.ROUTINGS: _routings,
+    Kind.TRANSPORTS: _transports,
     Kind.WORKLOADS: _workloads,
     Kind.COLLECTIVES: _collectives,
     Kind.FIGURES: _figures,

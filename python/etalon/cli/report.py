@@ -100,12 +100,29 @@ def report(
             check_axes(sweep.keys, x, hue, facet, metrics)
             write_sweep(sweep, folder, Axes(x, hue, facet, tuple(metrics or ())), pdf)
         else:
+            _check(folder)
             write(Run.load(folder), folder, pdf)
     pages = [str(folder / "report.html") for folder in folders]
     if json:
         common.print_json(pages)
     else:
         typer.echo("\n".join(pages))
+
+
+def _check(folder: Path) -> None:
+    """Refuses a plan and a folder with several runs, and names the remedy."""
+    from etalon.results import store
+
+    if folder.is_file() and folder.suffix == ".toml":
+        raise PlanError(
+            f"is a plan; `etalon run {folder}` runs it and draws its figures", file=str(folder)
+        )
+    below = sorted(one for name in (store.RUN, store.SWEEP) for one in folder.glob(f"*/{name}"))
+    if below and not (folder / store.RUN).exists():
+        raise PlanError(
+            f"contains the results of several runs or sweeps; name one, such as {below[0].parent}",
+            file=str(folder),
+        )
 
 
 def write(run: Run, folder: Path, pdf: bool = False) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from etalon import amounts
-from etalon.cli import common, report
+from etalon.cli import common, given, report
 from etalon.cli.watch import Watching
 from etalon.errors import EngineFailed, PlanError
 from etalon.progress import bar
@@ -57,7 +57,7 @@ def run(
     from etalon.campaign.store import Store
     from etalon.results.store import put_csv
 
-    chosen = [common.changed_plan(path, settings, seed) for path in plans]
+    chosen = [given.changed_plan(path, settings, seed) for path in plans]
     places = _places(chosen, out, engine)
     ready = common.prepare(engine, chosen, patience, plans)
     watching = Watching(ready, chosen)

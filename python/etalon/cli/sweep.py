@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from etalon.cli import common, report
+from etalon.cli import common, given, report
 from etalon.errors import Interrupted, PlanError
 from etalon.progress import bar
 
@@ -77,10 +77,9 @@ def sweep(
 ) -> int:
     """Run an experiment over a grid of values. An interrupted sweep continues."""
     from etalon.campaign import executors, sweeps
-    from etalon.plan import Plan
 
     executors.named(executor)
-    plan = Plan.load(plan_file)
+    plan = given.plan_in(plan_file)
     grid, points = _points(plan_file, plan, settings or (), zipped or (), seeds)
     report.check_axes(points[0].values, x, hue, facet, metrics)
     folder = out or _default_folder(plan, grid, seeds or 1, engine)

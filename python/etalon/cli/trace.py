@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from etalon.cli import common
+from etalon.cli import common, given
 from etalon.cli.run import default_folder
 from etalon.errors import Interrupted, PlanError
 from etalon.progress import bar
@@ -69,11 +69,10 @@ def trace(
 ) -> int:
     """Record every packet and event in a part of a run. Runs the plan again, up to the end of that part."""
     from etalon import tracing
-    from etalon.plan import Plan
 
     if not pcapng and not timeline:
         raise PlanError("--no-pcapng and --no-timeline together leave nothing to write")
-    plan = Plan.load(source / "plan.toml" if source.is_dir() else source)
+    plan = _plan_of(source)
     first, last = _span(plan, start, end)
     name = engine or _engine_of(source)
     chosen = common.prepare(name, [plan], patience, [source])
@@ -129,6 +128,18 @@ def _tell(path: Path, counts: dict[str, int], point: str | None) -> None:
             "keeps each packet once, "
             f"and so does\ntshark -r {shlex.quote(str(path))} -Y '{wanted}' -w {point}.pcapng"
         )
+
+
+def _plan_of(source: Path) -> Plan:
+    """The plan of a file, or of a run's folder."""
+    from etalon.plan import Plan
+    from etalon.results import store
+
+    if not source.is_dir():
+        return given.plan_in(source)
+    if not (source / store.PLAN).exists():
+        raise PlanError(f"is not the folder of a run: it has no {store.PLAN}", file=str(source))
+    return Plan.load(source / store.PLAN)
 
 
 def _engine_of(source: Path) -> str:

@@ -9,7 +9,6 @@ import inspect
 import linecache
 import symtable
 import sys
-import sysconfig
 import textwrap
 import types
 from dataclasses import dataclass, field
@@ -235,6 +234,8 @@ def _is_installed(value: Any) -> bool:
 
 
 _OURS = "etalon"
+_SITES = {"site-packages", "dist-packages"}
+"""Folders of installed modules: the environment's own, the user's (`pip install --user`) and the system's are called so."""
 
 
 def _is_installed_module(name: str) -> bool:
@@ -246,5 +247,4 @@ def _is_installed_module(name: str) -> bool:
     file = getattr(sys.modules.get(top), "__file__", None)
     if file is None:
         return top in importlib.metadata.packages_distributions()
-    paths = {Path(sysconfig.get_path(key)).resolve() for key in ("purelib", "platlib")}
-    return any(path in Path(file).resolve().parents for path in paths)
+    return bool(_SITES & set(Path(file).resolve().parts))

@@ -104,12 +104,36 @@ def _unknown_key(place: _Place, under: str) -> str:
     having = [table.which for table in rivals if _field(table, key)]
     if having and issubclass(place.table, Table):
         what = next((part for part in reversed(place.path[:-1]) if isinstance(part, str)), under)
+        if place.table.aside:  # the kind is the mistake, rather than the key
+            return f"is not a key of a {what} {place.table.which}{place.table.aside}"
         return f"only a {what} {' or '.join(having)} takes this key, not one {place.table.which}{place.table.aside}"
     names = [field.alias or name for name, field in place.table.model_fields.items()]
+    if len(place.path) == 1 and (below := keys_named(place.table, key)):
+        shown_ones = " or ".join(map(shown, below[:3]))
+        return f"unknown key; did you mean {shown_ones}{' ...' if below[3:] else ''}?"
     near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
     if near:
         return f"unknown key; did you mean {shown(near[0])}?"
     return f"unknown key; known are {', '.join(names)}"
+
+
+def keys_named(table: type[BaseModel], name: str) -> list[str]:
+    """The dotted keys below a table that end in this name: those of the least depth."""
+    level: list[tuple[str, type[BaseModel]]] = [("", table)]
+    seen: set[type[BaseModel]] = set()
+    while level:
+        found = [f"{path}{name}" for path, model in level if _field(model, name)]
+        if found:
+            return list(dict.fromkeys(found))
+        seen |= {model for _, model in level}
+        level = [
+            (f"{path}{field.alias or key}.", below)
+            for path, model in level
+            for key, field in model.model_fields.items()
+            for below in _models(field.annotation)
+            if below not in seen
+        ]
+    return []
 
 
 def _several(field: FieldInfo | None) -> bool:

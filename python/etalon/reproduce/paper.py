@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import os
 import tomllib
@@ -387,7 +388,11 @@ def _find(name: str) -> Path:
         return Path(name).resolve()
     root = _root()
     if root is None or not (root / name / "paper.toml").is_file():
-        raise PlanError(f'there is no paper "{name}"; there are {", ".join(papers()) or "none"}')
+        near = difflib.get_close_matches(name, papers(), n=1)
+        hint = (
+            f'did you mean "{near[0]}"?' if near else f"there are {', '.join(papers()) or 'none'}"
+        )
+        raise PlanError(f'there is no paper "{name}"; {hint}')
     return root / name
 
 

@@ -188,6 +188,8 @@ def _pour(path: Path, table: pl.LazyFrame) -> None:
 def load(folder: Path) -> Tables:
     """Reads a run's folder."""
     meta = read_meta(folder)
+    if meta is None and not folder.exists():
+        raise PlanError("there is no such folder", file=str(folder))
     if meta is None:
         raise PlanError(f"is not the folder of a complete run: it has no {RUN}", file=str(folder))
     meta.pop("summary", None)
