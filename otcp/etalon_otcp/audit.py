@@ -8,6 +8,7 @@ import datetime
 import json
 import logging
 import os
+import stat
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
@@ -28,7 +29,10 @@ LONGEST = 160
 
 
 class _Handler(RotatingFileHandler):
-    """Each file of the log is its owner's only, after a rotation too. A full disk is reported once."""
+    """Each file of the log is its owner's only, after a rotation too. A full disk is reported once.
+
+    A line that was written in part, by a full disk or a controller that was killed, stays a line: the next one begins anew.
+    """
 
     failure = ""
     _failed = False
@@ -47,9 +51,20 @@ class _Handler(RotatingFileHandler):
                 f"{self.baseFilename}: the audit log cannot be written: {sys.exception()}"
             )
             LOG.error("%s", self.failure)
+        if self.stream:
+            with contextlib.suppress(OSError):
+                self.stream.close()
+            self.stream = None  # the next line opens it
 
     def _open(self) -> TextIOWrapper:
-        return open(self.baseFilename, "a", opener=_own)
+        stream = open(self.baseFilename, "a", opener=_own)  # noqa: SIM115, the handler's to close
+        try:
+            if _is_torn(stream.fileno()):
+                os.write(stream.fileno(), b"\n")
+        except OSError:
+            stream.close()
+            raise
+        return stream
 
 
 def _cut(text: str) -> str:
@@ -57,8 +72,16 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
+def _is_torn(file: int) -> bool:
+    """Whether the last line has no end."""
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode) or not status.st_size:
+        return False
+    return os.pread(file, 1, status.st_size - 1) != b"\n"
+
+
 def _own(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    return os.open(path, flags & ~os.O_WRONLY | os.O_RDWR, 0o600)  # read too: see `_is_torn`
 
 
 class Audit:

@@ -7,6 +7,7 @@ a copy of the network, computes flow entries and documents, and publishes. A thi
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -123,6 +124,8 @@ class Controller:
         self.southbound: Southbound | None = None
         self.failure = ""
         """Why nothing could be computed the last time; empty if it could."""
+        self.unsaved = ""
+        """Why the state could not be written the last time; empty if it could."""
         self.told: Callable[[set[str]], None] = lambda changed: None
         self._dirty = threading.Event()
         self._changed_at = time.monotonic()
@@ -147,7 +150,10 @@ class Controller:
         self.view = View(
             Network(), Routes(Network()), config.policy, {}, ("no network yet",), False
         )
-        self.save()  # the epoch is taken even if nothing is measured
+        if state.epoch:
+            self.keep()  # a disk that is full meanwhile keeps no network without its controller
+        else:
+            self.save()  # the epoch is taken even if nothing is measured
 
     # What switches say
 
@@ -342,14 +348,32 @@ class Controller:
         self.save()
 
     def save(self) -> None:
-        """Keeps epoch and measurements, if the configuration says where."""
+        """Keeps epoch and measurements, if the configuration says where.
+
+        Raises:
+            EtalonError: if they cannot be written.
+        """
         if self.config.state is None:
             return
         with self._saving:  # an older state must not replace a newer one
             with self.lock:
                 kept = self.rollout.kept(time.monotonic(), time.time())
                 state = State.of(self.publication.epoch, self.topology, kept)
-            state.save(self.config.state)
+            before, self.unsaved = self.unsaved, ""
+            try:
+                state.save(self.config.state)
+            except EtalonError as error:
+                self.unsaved = f"{error}; after a restart hosts would be told what is in it"
+                if not before:
+                    LOG.error("%s", self.unsaved)
+                raise
+            if before:
+                LOG.warning("%s: written again", self.config.state)
+
+    def keep(self) -> None:
+        """As `save`, but what cannot be written is a problem that `unsaved` tells: hosts are told all the same."""
+        with contextlib.suppress(EtalonError):
+            self.save()
 
     def stop(self) -> None:
         """Ends `run`."""
@@ -462,12 +486,9 @@ class Controller:
             )
 
     def _keep(self) -> None:
-        """What hosts are told, and how far the roll-out is; hosts are told even if that cannot be kept."""
+        """What hosts are told, and how far the roll-out is."""
         self._keep_due = None
-        try:
-            self.save()
-        except EtalonError as error:
-            LOG.warning("what hosts are told is not kept: %s", error)
+        self.keep()
 
     def _forward(self, wanted: Mapping[str, Table], before: Mapping[str, Table]) -> None:
         for switch, table in before.items():

@@ -216,4 +216,4 @@ class Measuring:
             controller.events.last_measured = now
         if changed:
             controller.changed()
-        controller.save()
+        controller.keep()

@@ -55,15 +55,22 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
         EtalonError: if an address cannot be taken, or a file cannot be used.
     """
     check_extra()
+    from etalon_otcp import state
+
+    done = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # before anybody can connect
+        signal.signal(number, lambda *_: done.set())
+    with state.alone(config.state):
+        _run(config, ready, done)
+
+
+def _run(config: Config, ready: Callable[[str], None], done: threading.Event) -> None:
     from etalon_otcp import descriptors, measuring, switches, watching
     from etalon_otcp.api import server
     from etalon_otcp.api.service import Service
     from etalon_otcp.controller import Controller
     from etalon_otcp.listening import Listening
 
-    done = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # before anybody can connect
-        signal.signal(number, lambda *_: done.set())
     descriptors.raise_limit()
     sys.setswitchinterval(0.0005)  # threads that stamp times wait for each other's turns
     controller = Controller(config)
@@ -95,5 +102,5 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
         for thread in work:
             thread.join(5)
         stop_api()
-        controller.save()
+        controller.keep()
         controller.audit.close()

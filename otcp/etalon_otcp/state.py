@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import logging
+import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +21,10 @@ from etalon_otcp.network import Known, PortId, Source
 from etalon_otcp.publication import Route
 from etalon_otcp.rollout import Kept, Told
 from etalon_otcp.topology import Topology
+
+LOG = logging.getLogger("etalon_otcp")
+LARGEST_EPOCH = 2**53 - 2
+"""One less than the protocol's largest: the next one must have one too."""
 
 
 @dataclass
@@ -40,7 +49,7 @@ class State:
         try:
             found = json.loads(files.text_of(path, "state"))
             return cls(
-                int(found["epoch"]),
+                _epoch(found["epoch"]),
                 [
                     (_port(a), _port(b), Known(_ns(ns), Source.STATE, float(at)))
                     for a, b, ns, at in found["links"]
@@ -51,7 +60,9 @@ class State:
                 ],
                 _rollout(found),
             )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        except (
+            OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError,
+        ) as error:  # fmt: skip
             raise PlanError(
                 f"is not a controller's state ({error!r}); remove it to start without measurements",
                 file=str(path),
@@ -101,6 +112,36 @@ class State:
             raise EtalonError(f"{path}: cannot be written: {error.strerror}") from None
 
 
+@contextmanager
+def alone(path: Path | None) -> Iterator[None]:
+    """Holds a state against other controllers, which would overwrite each other's, and removes what a kill left beside it.
+
+    Raises:
+        EtalonError: if another controller holds it.
+    """
+    if path is None:
+        yield
+        return
+    try:
+        lock = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except (
+        OSError
+    ) as error:  # of a full disk: a network without its controller would be worse than two of them
+        LOG.warning("%s: is not held against other controllers: %s", path, error.strerror)
+        yield
+        return
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise EtalonError(f"{path}: another controller uses this state") from None
+        for left in path.parent.glob(f".{escape(path.name)}.????????.tmp"):
+            left.unlink(missing_ok=True)
+        yield
+    finally:
+        os.close(lock)
+
+
 def _alike(hosts: Iterable[tuple[str, tuple[Any, ...]]]) -> list[list[Any]]:
     """Hosts with the same routes, and the same of what else belongs to them, together."""
     alike: dict[tuple[Any, ...], list[str]] = defaultdict(list)
@@ -129,6 +170,13 @@ def _rollout(found: Any) -> Kept:
 def _port(value: Any) -> PortId:
     switch, number = value
     return PortId(str(switch), int(number))
+
+
+def _epoch(value: Any) -> int:
+    epoch = int(value)
+    if not 0 <= epoch <= LARGEST_EPOCH:
+        raise ValueError(f"an epoch of {epoch}")
+    return epoch
 
 
 def _ns(value: Any) -> int:

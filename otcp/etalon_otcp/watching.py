@@ -29,6 +29,8 @@ def watch_links(controller: Controller) -> None:
             if controller.config.tcp.alpha == "flows" and controller.southbound:
                 for switch in controller.topology.switches():
                     controller.southbound.count_flows(switch)
+            if controller.unsaved:
+                controller.keep()
         except Exception:
             LOG.exception("links could not be watched")
         _sleep(controller, began + every)

@@ -197,7 +197,8 @@ def _for_operators(app: FastAPI, service: Service) -> None:
 
     @app.get("/metrics", dependencies=only, summary="For Prometheus")
     async def measured() -> Response:
-        text = metrics.text(controller, service.hub, dict(service.requests))
+        problems = len(shown.problems_of(controller, service.complaint))
+        text = metrics.text(controller, service.hub, dict(service.requests), problems)
         return PlainTextResponse(text, media_type=metrics.CONTENT_TYPE)
 
     @app.get(
@@ -205,9 +206,8 @@ def _for_operators(app: FastAPI, service: Service) -> None:
     )
     async def health(request: Request) -> HealthModel:
         known = service.tokens is None or "authorization" in request.headers
-        complaint = service.tokens.complaint if service.tokens else ""
         listeners, operator = service.hub.count(), known and service.who(request).operator
-        return shown.health(controller, listeners, complaint, operator)
+        return shown.health(controller, listeners, service.complaint, operator)
 
 
 def _for_rollouts(app: FastAPI, service: Service) -> None:

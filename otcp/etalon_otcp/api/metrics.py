@@ -12,19 +12,19 @@ from etalon_otcp.controller import Controller
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def text(controller: Controller, hub: Hub, requests: dict[int, int]) -> str:
-    """All metrics. `requests` are counts of answers by status."""
-    return "".join(f"{line}\n" for line in _lines(controller, hub, requests))
+def text(controller: Controller, hub: Hub, requests: dict[int, int], problems: int) -> str:
+    """All metrics. `requests` are counts of answers by status, `problems` how many there are."""
+    return "".join(f"{line}\n" for line in _lines(controller, hub, requests, problems))
 
 
-def _lines(controller: Controller, hub: Hub, requests: dict[int, int]) -> Iterator[str]:
+def _lines(
+    controller: Controller, hub: Hub, requests: dict[int, int], problems: int
+) -> Iterator[str]:
     events, view, now = controller.events, controller.view, time.time()
     with controller.lock:
         counters = dict(controller.prober.counters)
         switches = len(controller.topology.switches())
         waiting = len(controller.rollout.pending)
-    problems = len(view.problems) + len(controller.disputes)
-    problems += bool(controller.failure) + bool(controller.audit.failure)
     yield from _one("switches", "gauge", "Switches that are connected", switches)
     yield from _one("hosts", "gauge", "Hosts that are found and measured", len(view.network.hosts))
     yield from _one("links", "gauge", "Directions of links that are up", len(view.network.links))

@@ -76,6 +76,11 @@ class Service:
             raise HTTPException(404, f"there is no host {host}")
         return identity
 
+    @property
+    def complaint(self) -> str:
+        """What is wrong with the tokens file; empty if nothing is."""
+        return self.tokens.complaint if self.tokens else ""
+
     def document(self, host: str) -> Document | None:
         """A host's newest document; None before the network has settled."""
         return self.controller.view.documents.get(host)

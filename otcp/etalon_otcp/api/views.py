@@ -77,21 +77,31 @@ def route_of(view: View, source: str, target: str) -> dict[str, Any] | None:
     return best.fields() | {"version": document.version}
 
 
-def health(controller: Controller, listeners: int, complaint: str, operator: bool) -> HealthModel:
-    """The status; for operators with the reasons. `complaint` is about the tokens file."""
-    view = controller.view
-    problems = [*view.problems, *controller.disputes]
-    problems += [text for text in (complaint, controller.failure, controller.audit.failure) if text]
+def problems_of(controller: Controller, complaint: str) -> list[str]:
+    """What operators should look at."""
+    failures = complaint, controller.failure, controller.unsaved, controller.audit.failure
     with controller.lock:
         up = controller.topology.switches()
-    problems += [
-        f"switch {switch.name} is not connected"
-        for switch in controller.config.switch
-        if switch.name not in up
+    return [
+        *controller.view.problems,
+        *controller.disputes,
+        *(text for text in failures if text),
+        *(
+            f"switch {switch.name} is not connected"
+            for switch in controller.config.switch
+            if switch.name not in up
+        ),
     ]
+
+
+def health(controller: Controller, listeners: int, complaint: str, operator: bool) -> HealthModel:
+    """The status; for operators with the reasons. `complaint` is about the tokens file."""
+    view, problems = controller.view, problems_of(controller, complaint)
     status = "starting" if not view.settled else "problems" if problems else "ok"
     if not operator:
         return HealthModel(status=status)
+    with controller.lock:
+        up = controller.topology.switches()
     return HealthModel(
         status=status,
         problems=problems,

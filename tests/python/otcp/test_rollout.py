@@ -222,10 +222,19 @@ def test_a_state_of_before_is_read_and_a_damaged_one_is_named(tmp_path: Path) ->
     file.write_text(json.dumps(known))
     state = State.load(file)
     assert state.rollout == Kept({"h1": ()}) and state.epoch == 7
-    for wrong in ({"waiting": [[["h1"], [], "soon"]]}, {"stepped": 7}, {"waiting": 1}):
+    for wrong in (
+        {"waiting": [[["h1"], [], "soon"]]},
+        {"stepped": 7},
+        {"waiting": 1},
+        {"epoch": 2**53},  # no agent would take a document of it, nor of any later one
+        {"epoch": -1},
+    ):
         file.write_text(json.dumps(known | wrong))
         with pytest.raises(PlanError, match="is not a controller's state"):
             State.load(file)
+    file.write_text("[" * 100_000)
+    with pytest.raises(PlanError, match="is not a controller's state"):
+        State.load(file)
 
 
 def test_the_log_is_its_owners_after_a_rotation_too(
