@@ -24,9 +24,10 @@ import os_ken.base.app_manager  # noqa: F401, it imports the next, and cannot be
 from os_ken.controller import ofp_event
 from os_ken.controller.controller import Datapath
 from os_ken.controller.handler import DEAD_DISPATCHER
+from os_ken.exception import OSKenException
 from os_ken.ofproto import ofproto_parser
 
-from etalon_otcp import messages
+from etalon_otcp import lengths, messages
 from etalon_otcp.messages import ECHO_REPLY, HEADER, PACKET_IN, VERSION
 from etalon_otcp.probing import ECHO_MARK
 from etalon_otcp.seldom import STRANGERS
@@ -292,10 +293,17 @@ class Channel(Datapath):  # type: ignore[misc]
 
     def _by_os_ken(self, message: bytes) -> None:
         """Parses a message, and hands it to applications, then to os-ken's own handlers."""
-        version, kind, length, transaction = HEADER.unpack_from(message)
-        parsed = ofproto_parser.msg(self, version, kind, length, transaction, message)
+        try:
+            cleaned = lengths.cleaned(message)
+            if cleaned is None:
+                return
+            version, kind, length, transaction = HEADER.unpack_from(cleaned)
+            parsed = ofproto_parser.msg(self, version, kind, length, transaction, cleaned)
+        except (ValueError, OSKenException):
+            parsed = None
         if not parsed:
-            STRANGERS.warn("%s sends a message of type %d that is malformed", self.address[0], kind)
+            what = self.address[0], message[1]
+            STRANGERS.warn("%s sends a message of type %d that is malformed", *what)
         if not parsed or self.ofp_brick is None:
             return
         event = ofp_event.ofp_msg_to_ev(parsed)

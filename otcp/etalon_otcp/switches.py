@@ -51,6 +51,8 @@ _RATES = {
 
 ANSWERS_S = 2.0
 """A connected switch that has said nothing for so long, though asked, makes room for another connection that names it."""
+MOST_REPLIED = 32 << 20
+"""Bytes of a reply in parts, such as 300,000 flow entries."""
 F = TypeVar("F", bound=Callable[..., None])
 
 
@@ -69,6 +71,8 @@ class _Switch:
         self.entries = Entries(datapath)
         self.packets: dict[PortId, dict[object, int]] = defaultdict(dict)
         self.told = False
+        self.replied = 0
+        """Bytes of a reply in parts that has not ended; of all, before its ports are known."""
         self._outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         threading.Thread(target=self._write, daemon=True, name=f"flows-{name}").start()
 
@@ -271,7 +275,7 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
 
         The reply before the ports' is about ours only.
         """
-        switch = self._of(event)
+        switch = self._replies(event)
         if switch is None:
             return
         for entry in event.msg.body:
@@ -288,8 +292,8 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
     @_on(ofp_event.EventOFPGroupDescStatsReply, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
     def groups(self, event: Any) -> None:
         """Groups that a controller before this one made."""
-        switch = self._of(event)
-        if switch is None:
+        switch = self._replies(event)
+        if switch is None or switch.told:  # nobody has asked again
             return
         for group in event.msg.body:
             if not is_ours(group.group_id):  # another application's may do anything
@@ -316,6 +320,20 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
             del self._switches[switch.name]
         switch.later(None)
         self.controller.switch_down(switch.name)
+
+    def _replies(self, event: Any) -> _Switch | None:
+        """The connection that a part of a reply is of; None if there were too many: without end they would fill the memory."""
+        switch = self._of(event)
+        if switch is None:
+            return None
+        switch.replied += len(event.msg.buf)
+        if switch.replied > MOST_REPLIED:
+            STRANGERS.warn("switch %s is disconnected: its replies do not end", switch.name)
+            switch.datapath.close()
+            return None
+        if switch.told and not event.msg.flags & ofproto_v1_3.OFPMPF_REPLY_MORE:
+            switch.replied = 0
+        return switch
 
     def _of(self, event: Any) -> _Switch | None:
         """The connection that an event is of; None once there is a newer one."""

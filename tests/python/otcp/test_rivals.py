@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import pytest
 from controller_beside import ControllerBeside
 from fabric import until
-from model_switch import ModelSwitch
+from model_switch import ModelSwitch, message
 from networks import tables
 
 from conftest import need_module
@@ -81,3 +84,22 @@ def test_strangers_that_name_switches_of_no_file_keep_no_switch_out(
         assert strangers[0].has_ended.wait(20)
         until(lambda: all(stranger.has_ended.is_set() for stranger in strangers))
         assert not switch.has_ended.is_set() and "t2" in there(controller)
+
+
+def test_a_hello_without_end_is_nobodys(controller: ControllerBeside) -> None:
+    """An element of length 0, 12 bytes from anybody: os-ken would read it for ever, and take all memory."""
+    with socket.create_connection(("127.0.0.1", controller.port)) as stranger:
+        stranger.sendall(message(0, bytes(4)))
+        until(lambda: "sends a message of type 0 that is malformed" in controller.log.read_text())
+        assert controller.process
+        with ModelSwitch(controller.port, 1):
+            until(lambda: "t1" in there(controller))
+            before = seconds(controller.process.pid)
+            time.sleep(2)
+            assert seconds(controller.process.pid) - before < 1
+
+
+def seconds(pid: int) -> float:
+    """Processor time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

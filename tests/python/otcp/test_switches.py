@@ -67,7 +67,8 @@ class Connection:
     def say(self, body: list[Any], more: bool = False, **fields: Any) -> Any:
         """An event with a message."""
         flags = proto.OFPMPF_REPLY_MORE if more else 0
-        return SimpleNamespace(msg=SimpleNamespace(datapath=self, body=body, flags=flags, **fields))
+        said = {"datapath": self, "body": body, "flags": flags, "buf": b""} | fields
+        return SimpleNamespace(msg=SimpleNamespace(**said))
 
 
 @pytest.fixture
@@ -181,6 +182,38 @@ def test_a_switch_that_answers_keeps_its_place(
     switches.features(second.say([], datapath_id=1))
     assert switches._switches["t1"].datapath is second and first.taker is None
     assert "switch t1 has connected from 192.0.2.9:4: its connection from 192.0.2.1:50000" in caplog.text  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [True, False])
+@pytest.mark.parametrize("what", ["flow_stats", "groups"])
+def test_a_reply_without_end_ends_the_connection(
+    switches: Switches, monkeypatch: pytest.MonkeyPatch, what: str, more: bool
+) -> None:
+    """Before its ports are known a switch might go on with replies that do end, to a question that it was asked once."""
+    monkeypatch.setattr(switches_module, "MOST_REPLIED", 1000)
+    connection, closed = Connection(), []
+    connection.close = lambda: closed.append(True)  # type: ignore[method-assign]
+    switches.features(connection.say([], datapath_id=1))
+    reply = getattr(switches, what)
+    for _ in range(10):
+        reply(connection.say([], more=more, buf=bytes(100)))
+    assert not closed
+    reply(connection.say([], more=more, buf=bytes(100)))
+    assert closed == [True]
+
+
+def test_replies_that_end_go_on_for_ever(
+    switches: Switches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(switches_module, "MOST_REPLIED", 1000)
+    connection, closed = Connection(), []
+    connection.close = lambda: closed.append(True)  # type: ignore[method-assign]
+    switches.features(connection.say([], datapath_id=1))
+    switches.ports(connection.say([named(1, b"p1")]))
+    for _ in range(100):
+        switches.flow_stats(connection.say([], more=True, buf=bytes(400)))
+        switches.flow_stats(connection.say([], buf=bytes(400)))
+    assert not closed
 
 
 def test_a_packet_out_by_hand_is_os_kens() -> None:
