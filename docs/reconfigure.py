@@ -19,6 +19,7 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     "DCTCP": {"cc": "dctcp"},
     "reTCP": {"cc": "retcp"},
     "TDTCP": {"transport": "tdtcp"},
+    "MPTCP": {"transport": "mptcp"},
 }
 
 

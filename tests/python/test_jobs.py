@@ -148,7 +148,7 @@ BAD = [
         {"do": [{"reduce": "1MB", "among": [[0, 1]], "root": 2}]},
         r"root: there is no rank 2: the coll",
     ),
-    ({"transport": "mptcp"}, "a job's flows use TCP or TDTCP"),
+    ({"transport": "ndp"}, "a job's flows use TCP, TDTCP or MPTCP"),
 ]
 
 

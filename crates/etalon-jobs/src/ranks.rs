@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Jobs of ranks: their state machines on the hosts' sockets and clocks.
 //!
-//! Between two ranks there is one connection, however many messages. A message has no header: both ends know how long each is.
+//! Between two ranks there is one connection, however many messages; of MPTCP there is one for each direction. A message has no header: both
+//! ends know how long each is.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
@@ -27,7 +28,7 @@ pub struct Ranks {
     /// What ranks do, if that is a trace.
     trace: Option<Arc<Trace>>,
     ranks: Vec<Member>,
-    /// The connections of pairs of ranks, the lower one first.
+    /// The connections of pairs of ranks, the lower one first, or the sender if connections carry data one way.
     pairs: BTreeMap<(u32, u32), u32>,
     connections: Vec<Connection>,
     /// The circuits that it asks for, if it does.
@@ -522,7 +523,9 @@ impl Ranks {
 
     /// The connection from one rank to another, and which of its ways that is.
     fn way(&mut self, from: u32, to: u32) -> (u32, usize) {
-        let ranks = (from.min(to), from.max(to));
+        let one_way = self.plan.transport.is_one_way();
+        let swaps = from > to && !one_way;
+        let ranks = if swaps { (to, from) } else { (from, to) };
         let next = self.connections.len() as u32;
         let connection = *self.pairs.entry(ranks).or_insert(next);
         if connection == next {
@@ -532,7 +535,7 @@ impl Ranks {
                 ways: Default::default(),
             });
         }
-        (connection, usize::from(from > to))
+        (connection, usize::from(swaps))
     }
 
     /// The stream from one rank to another, over a connection that is opened if there is none.

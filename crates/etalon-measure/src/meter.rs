@@ -273,6 +273,23 @@ impl Meter {
         }
     }
 
+    /// Rows of these flows, in order, are left out of results: parts of others.
+    pub fn leave_out(&mut self, flows: impl Iterator<Item = u32>) {
+        let flows: Vec<usize> = flows.map(|flow| flow as usize).collect();
+        if flows.is_empty() {
+            return;
+        }
+        let mut at = (0, 0, 0);
+        let is_kept = |at: &mut usize, each: usize| {
+            *at += 1;
+            flows.binary_search(&((*at - 1) / each)).is_err()
+        };
+        let planes = self.planes;
+        self.flows.retain(|_| is_kept(&mut at.0, 1));
+        self.carried.retain(|_| is_kept(&mut at.1, planes));
+        self.baselines.retain(|_| is_kept(&mut at.2, 1));
+    }
+
     /// The stream of `flow` turns out to have `bytes`, the last of which its server has received at `complete`, if it has.
     pub fn set_length(&mut self, flow: usize, bytes: u64, complete: Option<Time>) {
         let flow = &mut self.flows[flow];

@@ -353,8 +353,11 @@ impl Job {
             })?;
         }
         self.circuits.check(index, hosts)?;
-        let carried = matches!(*self.transport, Transport::Tcp | Transport::Tdtcp(_));
-        ensure!(carried, "job {index}: jobs are carried by TCP or TDTCP");
+        let carried = self.transport.is_tcp();
+        ensure!(
+            carried,
+            "job {index}: jobs are carried by TCP, TDTCP or MPTCP"
+        );
         self.transport
             .check(format_args!("job {index}"), tdns, hosts.mtu)
     }

@@ -143,6 +143,12 @@ impl Transport {
         }
     }
 
+    /// Whether its connections carry data from clients to servers only, where applications open them.
+    #[must_use]
+    pub fn is_one_way(&self) -> bool {
+        matches!(self, Transport::Mptcp(_))
+    }
+
     /// Whether it is a kind of TCP.
     #[must_use]
     pub fn is_tcp(&self) -> bool {

@@ -13,9 +13,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use etalon_measure::{FlowFacts, RecoveryState, Sender};
-use etalon_scenario::{Flow, Generator, Hosts, Scenario, ScenarioError, Transport, flow_label};
+use etalon_scenario::{
+    Flow, Generator, Hosts, Mptcp, Scenario, ScenarioError, Transport, flow_label,
+};
 use etalon_tcp::cc::{CongestionControl, State};
-use etalon_tcp::mptcp::Mptcp;
+use etalon_tcp::mptcp::Mptcp as Subflow;
 use etalon_tcp::{Config, Connection, ConnectionState};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -44,8 +46,8 @@ pub(crate) struct Flows<'a> {
     plan: &'a Scenario,
     planned: u32,
     opened: Vec<Flow>,
-    /// Which of MPTCP's subflows those are that come first among these.
-    joins: Vec<u8>,
+    /// MPTCP's subflows beside the first ones, which no result shows, and which subflow each is.
+    joins: BTreeMap<u32, u8>,
     /// Congestion controls in their first state, and which of them each flow has.
     controls: Vec<Controls>,
     control_of: Vec<u32>,
@@ -101,7 +103,7 @@ impl<'a> Flows<'a> {
             plan,
             planned: plan.flows.len() as u32,
             opened: Vec::new(),
-            joins: Vec::new(),
+            joins: BTreeMap::new(),
             controls: Vec::new(),
             control_of: Vec::new(),
             control_of_job: Vec::new(),
@@ -226,32 +228,48 @@ impl<'a> Flows<'a> {
 
     /// Flows beyond those of the plan that are not subflows: all that is left.
     pub(crate) fn into_opened(mut self) -> Vec<Flow> {
-        self.opened.split_off(self.joins.len())
+        let mut number = self.planned;
+        let joins = &self.joins;
+        self.opened.retain(|_| {
+            number += 1;
+            !joins.contains_key(&(number - 1))
+        });
+        self.opened
     }
 
     /// What MPTCP carries of the plan's flows. Makes a flow of each further subflow, before any job opens flows.
     pub(crate) fn groups(&mut self) -> Vec<Group> {
         let mut groups = Vec::new();
         for flow in 0..self.plan.flows.len() as u32 {
-            let planned = self.plan(flow).clone();
-            let Transport::Mptcp(mptcp) = *planned.transport else {
+            let Transport::Mptcp(mptcp) = *self.plan(flow).transport else {
                 continue;
             };
-            let control = self.control_of[flow as usize];
-            let mut flows = vec![flow];
-            for subflow in 1..mptcp.subflows {
-                self.opened.push(planned.clone());
-                self.joins.push(subflow);
-                flows.push(self.add(control));
-            }
-            groups.push(Group::new(mptcp, flows));
+            groups.push(self.group(flow, mptcp));
         }
         groups
     }
 
-    /// Number of MPTCP's subflows beside the first ones, whose flows come after the plan's.
-    pub(crate) fn subflows(&self) -> usize {
-        self.joins.len()
+    /// What MPTCP carries of a flow. Makes a flow of each further subflow.
+    pub(crate) fn group(&mut self, flow: u32, mptcp: Mptcp) -> Group {
+        let (plan, control) = (self.plan(flow).clone(), self.control_of[flow as usize]);
+        let mut flows = vec![flow];
+        for subflow in 1..mptcp.subflows {
+            self.opened.push(plan.clone());
+            let number = self.add(control);
+            self.joins.insert(number, subflow);
+            flows.push(number);
+        }
+        Group::new(mptcp, flows)
+    }
+
+    /// MPTCP's subflows beside the first ones, in order.
+    pub(crate) fn joins(&self) -> impl Iterator<Item = u32> + '_ {
+        self.joins.keys().copied()
+    }
+
+    /// Whether a flow is one of these.
+    pub(crate) fn joins_another(&self, flow: u32) -> bool {
+        self.joins.contains_key(&flow)
     }
 
     /// Which of MPTCP's subflows a flow is, if it is one.
@@ -259,8 +277,7 @@ impl<'a> Flows<'a> {
         let Transport::Mptcp(_) = *self.plan(flow).transport else {
             return None;
         };
-        let more = flow.checked_sub(self.planned());
-        Some(more.map_or(0, |more| self.joins[more as usize]))
+        Some(self.joins.get(&flow).copied().unwrap_or(0))
     }
 
     /// Number of the plan's flows.
@@ -285,9 +302,8 @@ impl<'a> Flows<'a> {
         self.rng.set_word_pos(index.into());
         let initial = self.rng.next_u32();
         // HDFS turns Nagle's algorithm off at both ends (dfs.data.transfer.client.tcpnodelay, .server.tcpnodelay).
-        let planned = self.planned() + self.joins.len() as u32;
         let has_jobs = !self.plan.dfsio.is_empty() || !self.plan.jobs.is_empty();
-        let nagle = flow < planned || !has_jobs;
+        let nagle = flow < self.planned() || !has_jobs;
         let subflow = self.subflow(flow);
         let config = self.config(flow, nagle, subflow);
         let controls = &self.controls[self.control(flow) as usize];
@@ -382,7 +398,7 @@ impl<'a> Flows<'a> {
         let config = Arc::new(Config {
             nagle,
             tdtcp: stack::tdtcp(plan, &self.plan(flow).transport),
-            mptcp: subflow.map(|subflow| Mptcp { subflow }),
+            mptcp: subflow.map(|subflow| Subflow { subflow }),
             auto_close: subflow.is_none(),
             ..common
         });

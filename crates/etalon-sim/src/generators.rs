@@ -135,7 +135,7 @@ impl<T: Tap> World<'_, '_, T> {
     ) -> u32 {
         let flow = begun.flow(now, &self.flows.generators()[number]);
         self.meter.add_flow(&flow);
-        self.tap.opened(&flow);
+        self.tap.opened(&flow, 0);
         if let Some(accounts) = edge.accounts() {
             accounts.open_flow(flow.pair());
         }

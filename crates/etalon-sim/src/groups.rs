@@ -113,31 +113,36 @@ pub(crate) struct Groups {
 impl Groups {
     /// These groups, of a plan's flows and the subflows that come after them.
     pub(crate) fn new(all: Vec<Group>, plan: &Scenario) -> Groups {
-        let last = all.iter().flat_map(|group| &group.flows).max();
-        let mut of_flow = vec![(ALONE, 0); last.map_or(0, |&flow| flow as usize + 1)];
-        let mut pinned = vec![Vec::new(); plan.hosts.count() as usize];
-        for (number, group) in (0..).zip(&all) {
-            for (subflow, &flow) in (0..).zip(&group.flows) {
-                of_flow[flow as usize] = (number, subflow);
-                if group.pins_acks() {
-                    let server = plan.flows[group.flows[0] as usize].dst();
-                    pinned[plan.hosts.index(server) as usize].push(2 * flow + 1);
-                }
+        let mut groups = Groups {
+            all: Vec::with_capacity(all.len()),
+            of_flow: Vec::new(),
+            pinned: vec![Vec::new(); plan.hosts.count() as usize],
+        };
+        for group in all {
+            let server = plan.flows[group.flows[0] as usize].dst();
+            groups.add(group, plan.hosts.index(server));
+        }
+        groups
+    }
+
+    /// One more, whose server is this host.
+    pub(crate) fn add(&mut self, group: Group, server: u32) {
+        let (number, last) = (self.all.len() as u32, group.flows.iter().max());
+        let flows = last.map_or(0, |&flow| flow as usize + 1);
+        if self.of_flow.len() < flows {
+            self.of_flow.resize(flows, (ALONE, 0));
+        }
+        for (subflow, &flow) in (0..).zip(&group.flows) {
+            self.of_flow[flow as usize] = (number, subflow);
+            if group.pins_acks() {
+                self.pinned[server as usize].push(2 * flow + 1);
             }
         }
-        Groups {
-            all,
-            of_flow,
-            pinned,
-        }
+        self.all.push(group);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Group> {
-        self.all.iter()
     }
 
     /// A flow's group, and which of its subflows the flow is.
@@ -172,7 +177,7 @@ impl IndexMut<usize> for Groups {
     }
 }
 
-/// Refuses what the simulator does not have beside MPTCP.
+/// Refuses what the simulator does not have beside MPTCP. Jobs of ranks do have it: they open a connection for each direction.
 pub(crate) fn check(plan: &Scenario) -> Result<(), ScenarioError> {
     let is_mptcp = |transport: &Transport| matches!(transport, Transport::Mptcp(_));
     let flow = plan.flows.iter().any(|flow| is_mptcp(&flow.transport));
@@ -187,9 +192,10 @@ pub(crate) fn check(plan: &Scenario) -> Result<(), ScenarioError> {
                 .to_owned(),
         ));
     }
-    if job || flow && (announces || plan.has_applications()) {
+    let ranks = plan.jobs.iter().any(|job| is_mptcp(&job.transport));
+    if job || flow && plan.has_applications() || (flow || ranks) && announces {
         return Err(ScenarioError(
-            "the simulator has MPTCP neither beside jobs nor where hosts announce demand"
+            "the simulator has MPTCP neither in [[dfsio]] and generators, nor in flows beside jobs, nor where hosts announce demand"
                 .to_owned(),
         ));
     }

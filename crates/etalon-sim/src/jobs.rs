@@ -53,8 +53,12 @@ impl Jobs {
 
     /// A job begins, or connects.
     pub(crate) fn start(&mut self, now: Time, job: u32, sockets: &mut impl Sockets) {
-        let owners = &mut self.owners;
-        let mut sockets = Owned { owners, sockets };
+        let (first, owners) = (self.first, &mut self.owners);
+        let mut sockets = Owned {
+            first,
+            owners,
+            sockets,
+        };
         match (job as usize).checked_sub(self.writers.len()) {
             None => self.writers[job as usize].start(now, &mut sockets),
             Some(ranks) => self.ranks[ranks].start(now, &mut sockets),
@@ -63,16 +67,24 @@ impl Jobs {
 
     /// A rank, by its number among those of all jobs, has computed.
     pub(crate) fn computed(&mut self, now: Time, rank: u32, sockets: &mut impl Sockets) {
-        let owners = &mut self.owners;
-        let mut sockets = Owned { owners, sockets };
+        let (first, owners) = (self.first, &mut self.owners);
+        let mut sockets = Owned {
+            first,
+            owners,
+            sockets,
+        };
         let job = self.ranks.partition_point(|job| job.first_rank() <= rank) - 1;
         self.ranks[job].computed(now, rank, &mut sockets);
     }
 
     /// The controller of circuits has done something for a job.
     pub(crate) fn answered(&mut self, now: Time, answer: Answer, sockets: &mut impl Sockets) {
-        let owners = &mut self.owners;
-        let mut sockets = Owned { owners, sockets };
+        let (first, owners) = (self.first, &mut self.owners);
+        let mut sockets = Owned {
+            first,
+            owners,
+            sockets,
+        };
         self.ranks[answer.job as usize].answered(now, answer.what, &mut sockets);
     }
 
@@ -86,8 +98,12 @@ impl Jobs {
     ) {
         let flow = index >> 1;
         let owner = self.owners[(flow - self.first) as usize];
-        let owners = &mut self.owners;
-        let mut sockets = Owned { owners, sockets };
+        let (first, owners) = (self.first, &mut self.owners);
+        let mut sockets = Owned {
+            first,
+            owners,
+            sockets,
+        };
         match owner {
             Owner::Ranks(job, connection) => {
                 let job = &mut self.ranks[job as usize - self.writers.len()];
@@ -127,14 +143,24 @@ impl Jobs {
 
 /// Sockets that remember who opened which flow.
 pub(crate) struct Owned<'a, S> {
+    /// Number of the first flow of jobs.
+    first: u32,
     owners: &'a mut Vec<Owner>,
     sockets: &'a mut S,
 }
 
+impl<S> Owned<'_, S> {
+    /// Remembers whose a flow is, and returns its number. Between it and the one before are subflows of that, if MPTCP carries it.
+    fn own(&mut self, flow: u32, owner: Owner) -> u32 {
+        self.owners.resize((flow - self.first) as usize + 1, owner);
+        flow
+    }
+}
+
 impl<S: Sockets> Network for Owned<'_, S> {
     fn connect(&mut self, now: Time, job: u32, role: Role, flow: Flow) -> u32 {
-        self.owners.push(Owner::Writers(job, role));
-        self.sockets.connect(now, job, flow)
+        let flow = self.sockets.connect(now, job, flow);
+        self.own(flow, Owner::Writers(job, role))
     }
 
     fn write(&mut self, now: Time, stream: u32, bytes: u64) {
@@ -148,8 +174,8 @@ impl<S: Sockets> Network for Owned<'_, S> {
 
 impl<S: Sockets> RankSockets for Owned<'_, S> {
     fn open(&mut self, now: Time, job: u32, connection: u32, flow: Flow) -> u32 {
-        self.owners.push(Owner::Ranks(job, connection));
-        self.sockets.connect(now, job, flow)
+        let flow = self.sockets.connect(now, job, flow);
+        self.own(flow, Owner::Ranks(job, connection))
     }
 
     fn write(&mut self, now: Time, stream: u32, bytes: u64) {

@@ -16,14 +16,13 @@ impl<T: Tap> World<'_, '_, T> {
             let open = self.flows.open_streamed().into_iter();
             return open.map(|(.., facts)| facts).collect();
         }
-        let planned = self.flows.planned() as usize;
-        let others = planned + self.flows.subflows();
-        let shown = (0..planned).chain(others..self.flows.len());
-        let mut facts: Vec<FlowFacts> = shown.map(|flow| self.flows.facts(flow)).collect();
-        for group in self.groups.iter() {
-            facts[group.flows[0] as usize] = group.facts(&self.flows);
-        }
-        facts
+        let shown = (0..self.flows.len() as u32).filter(|&flow| !self.flows.joins_another(flow));
+        shown
+            .map(|flow| match self.groups.of_first(flow) {
+                Some(group) => group.facts(&self.flows),
+                None => self.flows.facts(flow as usize),
+            })
+            .collect()
     }
 
     /// The files that jobs write.
@@ -41,7 +40,8 @@ impl<T: Tap> World<'_, '_, T> {
     }
 
     /// What tables are made of, which take memory by flow, as do the hosts' ends: these are no more.
-    pub(crate) fn into_what_is_left(self) -> (Meter, Vec<Flow>, T) {
+    pub(crate) fn into_what_is_left(mut self) -> (Meter, Vec<Flow>, T) {
+        self.meter.leave_out(self.flows.joins());
         (self.meter, self.flows.into_opened(), self.tap)
     }
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The hosts' stacks, for applications: jobs act on the world through them.
 
+use std::sync::Arc;
+
 use etalon_net::Edge;
-use etalon_scenario::{CrossConnect, Flow};
+use etalon_scenario::{CrossConnect, Flow, Transport};
 use etalon_schedule::Answer;
 use etalon_units::Time;
 
+use crate::endpoint::ALONE;
 use crate::jobs::Jobs;
 use crate::packet::PacketId;
 use crate::queue::Wake;
@@ -24,12 +27,16 @@ impl<T: Tap> Sockets for Stacks<'_, '_, '_, T> {
     fn connect(&mut self, now: Time, job: u32, flow: Flow) -> u32 {
         let Stacks { world, edge } = self;
         world.meter.add_flow(&flow);
-        world.tap.opened(&flow);
+        world.tap.opened(&flow, 0);
         if let Some(accounts) = edge.accounts() {
             accounts.open_flow(flow.pair());
         }
         let downgrade = downgrade_of(&flow.transport);
+        let transport = Arc::clone(&flow.transport);
         let flow = world.flows.push(flow, job);
+        if let Transport::Mptcp(mptcp) = *transport {
+            world.add_group(flow, mptcp);
+        }
         world.open(flow, now);
         if let Some(time) = downgrade {
             world.queue.push(time.max(now), Wake::Downgrade(flow));
@@ -42,7 +49,11 @@ impl<T: Tap> Sockets for Stacks<'_, '_, '_, T> {
         if let Some(accounts) = self.edge.accounts() {
             accounts.wanted(now, stream, bytes);
         }
-        self.world.flows.end(stream).connection.write(bytes);
+        let end = self.world.flows.end(stream);
+        match end.group {
+            ALONE => end.connection.write(bytes),
+            group => self.world.write_message(now, group, bytes, self.edge),
+        }
         self.world.look_and_transmit(now, stream, self.edge);
     }
 
@@ -52,7 +63,11 @@ impl<T: Tap> Sockets for Stacks<'_, '_, '_, T> {
     }
 
     fn unsent(&mut self, stream: u32) -> u64 {
-        self.world.flows.end(stream).connection.unsent()
+        let end = self.world.flows.end(stream);
+        match end.group {
+            ALONE => end.connection.unsent(),
+            group => self.world.unsent_of_stream(group),
+        }
     }
 
     fn wake_rank(&mut self, time: Time, rank: u32) {

@@ -6,7 +6,7 @@
 
 use etalon_measure::Sender;
 use etalon_net::Edge;
-use etalon_scenario::Scheduler;
+use etalon_scenario::{Mptcp, Scheduler};
 use etalon_switch::Plane;
 use etalon_tcp::mptcp::{BUFFER, send_buffer};
 use etalon_tcp::{Connection, cc};
@@ -102,6 +102,7 @@ impl<T: Tap> World<'_, '_, T> {
         if self.flows.left_network(self.flows.place(index)) {
             self.flows.close_if_over(flow);
         }
+        self.tell_job(now, group, index, edge);
     }
 
     /// Whether the handshake of a client's subflow is over just now, but the application has written all and shut down.
@@ -245,6 +246,63 @@ impl<T: Tap> World<'_, '_, T> {
         self.groups[group].sender.write(bytes.unwrap_or(u64::MAX));
         self.groups[group].ends = bytes.is_some();
         self.feed(now, group, edge);
+    }
+
+    /// MPTCP carries a flow of a job's, which was just made and is not open yet.
+    #[cold]
+    pub(crate) fn add_group(&mut self, flow: u32, mptcp: Mptcp) {
+        let group = self.flows.group(flow, mptcp);
+        let plan = self.flows.plan(flow);
+        for subflow in 1..mptcp.subflows {
+            self.meter.add_connection(plan);
+            self.tap.opened(plan, subflow);
+        }
+        let server = self.flows.hosts().index(plan.dst());
+        self.groups.add(group, server);
+    }
+
+    /// A rank writes a message.
+    #[cold]
+    pub(crate) fn write_message(
+        &mut self,
+        now: Time,
+        group: u32,
+        bytes: u64,
+        edge: &mut Edge<PacketId>,
+    ) {
+        self.groups[group as usize].sender.write(bytes);
+        self.feed(now, group as usize, edge);
+    }
+
+    /// Bytes of a stream that have never been sent. What goes once more by a subflow is counted as if it had not been sent before, unless it
+    /// is acknowledged.
+    #[cold]
+    pub(crate) fn unsent_of_stream(&mut self, group: u32) -> u64 {
+        let mut waiting = 0;
+        for subflow in 0..self.groups[group as usize].flows.len() {
+            let client = 2 * self.groups[group as usize].flows[subflow];
+            if let Some(end) = self.flows.end_if_open(client) {
+                waiting += end.connection.unsent();
+            }
+        }
+        self.groups[group as usize].sender.unsent(waiting)
+    }
+
+    /// The rank at an endpoint's host looks at what a packet to it has brought, if a job has opened the flow.
+    fn tell_job(&mut self, now: Time, group: usize, index: u32, edge: &mut Edge<PacketId>) {
+        let group = &self.groups[group];
+        let (first, side) = (group.flows[0], index & 1);
+        if first < self.flows.planned() {
+            return;
+        }
+        let received = if side == 1 {
+            group.receiver.received()
+        } else {
+            0
+        };
+        self.with_jobs(now, edge, |jobs, hosts| {
+            jobs.received(now, (2 * first + side, received, side == 1), hosts);
+        });
     }
 
     /// A timer of an endpoint of MPTCP's was due.

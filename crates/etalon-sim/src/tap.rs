@@ -36,10 +36,10 @@ pub(crate) trait Tap {
         let _ = (now, host, about, tdn);
     }
 
-    /// An application opens a flow beyond those of the plan.
+    /// An application opens a flow beyond those of the plan, or MPTCP such a subflow of it, right after.
     #[inline]
-    fn opened(&mut self, flow: &Flow) {
-        let _ = flow;
+    fn opened(&mut self, flow: &Flow, subflow: u8) {
+        let _ = (flow, subflow);
     }
 
     /// The network drops a packet.

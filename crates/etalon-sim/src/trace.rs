@@ -150,9 +150,9 @@ impl Headers {
 impl Tap for Headers {
     const EXTRAS: bool = true;
 
-    fn opened(&mut self, flow: &Flow) {
-        let number = self.flows.len();
-        self.flows.push(Written::new(number, 0, flow));
+    fn opened(&mut self, flow: &Flow, subflow: u8) {
+        let number = self.flows.len() - usize::from(subflow);
+        self.flows.push(Written::new(number, subflow, flow));
         self.ids.extend([0, 0]);
     }
 

@@ -268,6 +268,6 @@ fn what_the_simulator_cannot_combine_is_refused() {
         refused
             .expect_err("refused")
             .0
-            .contains("neither beside jobs nor")
+            .contains("nor where hosts announce demand")
     );
 }

@@ -106,6 +106,24 @@ fn a_program_writes_one_buffer_at_a_time() {
     assert!(!sender.is_writing());
 }
 
+/// A message has been sent when nothing of it is unsent: neither in the send buffer, nor given to a subflow that has yet to send it.
+#[test]
+fn what_is_unsent_is_with_the_program_in_the_buffer_or_on_subflows() {
+    let mut sender = DataSender::default();
+    assert_eq!(sender.unsent(0), 0);
+    sender.write(50_000);
+    assert_eq!(sender.unsent(0), 50_000);
+    sender.grow(40_000);
+    sender.opened(10_000);
+    while sender.refill() {}
+    assert_eq!(sender.give(|_| 20_000).map(|piece| piece.len), Some(10_000));
+    assert_eq!(sender.unsent(10_000), 50_000);
+    assert_eq!(sender.unsent(4_000), 44_000);
+    // Copies of what is acknowledged count as sent.
+    sender.acknowledged(9_000);
+    assert_eq!(sender.unsent(10_000), 41_000);
+}
+
 /// The receive window is the stream's: nothing is sent that the other end has no room for behind a hole.
 #[test]
 fn the_window_is_the_streams() {

@@ -18,6 +18,7 @@ from etalon.plan import Plan
 from etalon.plan.schedules.asked import Asked
 from etalon.plan.streaming import batches
 from etalon.plan.transport import Mptcp, Ndp, RotorLb
+from etalon.plan.workloads.job import Job
 from etalon.progress import Progress, Status
 from etalon.results import Run
 from etalon.results.rows import FlowRows
@@ -118,7 +119,13 @@ def _no_model(plan: Plan) -> Iterator[PlanError]:
     if plan.generator and plan.dfsio:
         yield PlanError("generators cannot run beside [[dfsio]]", key="generator")
     for key, workload in plan.named_workloads():
-        if isinstance(workload.transport, Mptcp | Ndp | RotorLb) and (
+        if isinstance(workload, Job) and isinstance(workload.transport, Mptcp):
+            if _announces(plan):
+                yield PlanError(
+                    "in the simulator, ranks announce no demand of what MPTCP carries",
+                    key=f"{key}.transport",
+                )
+        elif isinstance(workload.transport, Mptcp | Ndp | RotorLb) and (
             plan.dfsio or plan.job or plan.generator or _announces(plan)
         ):
             name = {"mptcp": "MPTCP", "ndp": "NDP", "rotorlb": "RotorLB"}[workload.transport.kind]

@@ -136,6 +136,20 @@ fn flows_that_are_opened_later_are_numbered_after_the_plans() {
 }
 
 #[test]
+fn flows_that_are_parts_of_others_can_be_left_out() {
+    let mut meter = meter();
+    let flow = plan().flows[1].clone();
+    for _ in 0..3 {
+        meter.add_flow(&flow);
+    }
+    meter.data_left(Time(1), 2, 30, 30, CIRCUIT);
+    meter.data_left(Time(1), 4, 50, 50, CIRCUIT);
+    meter.leave_out([3, 9].into_iter());
+    assert_eq!((meter.carried(2, 1), meter.carried(3, 1)), (30, 50));
+    assert_eq!((meter.flows.len(), meter.carried.len()), (4, 8));
+}
+
+#[test]
 fn counters_are_what_was_added() {
     let then = Counters {
         received: 10,

@@ -106,6 +106,13 @@ impl DataSender {
         self.pending == 0 && self.again.is_empty() && self.next == self.written
     }
 
+    /// How many bytes of what the application has were never sent, if subflows have yet to send `waiting` of what they were given.
+    #[must_use]
+    pub fn unsent(&self, waiting: u64) -> u64 {
+        let given = waiting.min(self.next.saturating_sub(self.acked));
+        self.pending + self.written - self.next + given
+    }
+
     /// Whether all that was written is acknowledged.
     #[must_use]
     pub fn is_done(&self) -> bool {

@@ -15,7 +15,7 @@ from etalon import _core
 from etalon.errors import PlanError
 from etalon.plan.base import Count, Rack, Table
 from etalon.plan.schedules.configuration import no_matching
-from etalon.plan.transport import PlainTcp, Tdtcp
+from etalon.plan.transport import Mptcp, PlainTcp, Tdtcp
 from etalon.plan.workloads import chakra
 from etalon.plan.workloads.base import (
     FlowClass,
@@ -471,8 +471,8 @@ class Job(Workload):
                     key=f"{key}.slow.{number}.rank",
                     value=slow.rank,
                 )
-        if not isinstance(self.transport, PlainTcp | Tdtcp):
-            yield PlanError("a job's flows use TCP or TDTCP", key=f"{key}.transport")
+        if not isinstance(self.transport, PlainTcp | Tdtcp | Mptcp):
+            yield PlanError("a job's flows use TCP, TDTCP or MPTCP", key=f"{key}.transport")
         yield from super().problems(key, setting)
         if self.file is not None or not self.do:
             yield from self._wrong_trace(key, len(hosts))
