@@ -397,7 +397,7 @@ def test_the_page_of_keys_is_up_to_date(etalon: Command) -> None:
 
 def test_examples_are_copied_but_never_over_a_file(etalon: Command, tmp_path: Path) -> None:
     copied = etalon("examples", "--copy", "here", "--json").json
-    assert {"here/strobe.toml", "here/trace.txt"} <= set(copied)
+    assert {"here/strobe.toml", "here/trace.txt", "here/pipeline.goal"} <= set(copied)
     assert (tmp_path / "here/strobe.toml").read_text() == (
         ROOT / "examples/strobe.toml"
     ).read_text()

@@ -60,8 +60,8 @@ def test_each_direction_has_a_connection_and_each_byte_arrives_once() -> None:
 
 
 def test_data_goes_by_the_subflow_of_the_network(tmp_path: Path) -> None:
-    """Once both are open, the first has the packet network's, the second that of circuits. A capture shows each on its port, with MPTCP's
-    options, of which tshark finds nothing malformed."""
+    """Once both are open, the first has the packet network's, the second that of circuits. A capture shows each on its
+    port, and tshark finds nothing malformed in MPTCP's options."""
     need_program("tshark")
     work = et.send("2MB", 0, 1), et.send("200kB", 0, 2)
     plan = hybrid(

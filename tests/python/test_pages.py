@@ -37,6 +37,7 @@ WITHOUT = {
     "docs/recipes/program.md": "outputs of programs",
     "docs/recipes/programs.md": "outputs of programs of some version, which its commands print",
     "docs/recipes/schedule.md": "its commands are run when the site is built",
+    "docs/recipes/training.md": "its commands are run when the site is built",
     "docs/release.md": "no numbers of runs",
     "docs/plan.md": "written from the models of plans",
     "docs/report.md": "its commands are run when the site is built",

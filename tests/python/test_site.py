@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import etalon as et
-from conftest import ROOT
+from conftest import ROOT, need_module
 from etalon import figures
 
 sys.path.insert(0, str(ROOT / "tools" / "site"))
@@ -62,6 +62,21 @@ def test_blocks_of_a_page_are_run_in_one_folder(tmp_path: Path) -> None:
         "```toml\nx = 1\n```\n\n```console\n$ cat a.toml\nx = 1\n```\n\n"
         "```python\nprint('made in 3.2 s')\n```\n\n```text\nmade in a moment\n```\n\n```sh\nrm a.toml\n```\n"
     )
+
+
+def test_a_recipe_from_a_trace_to_an_iteration_and_a_gantt_chart(tmp_path: Path) -> None:
+    """As the site runs it: a training is recorded anew, the recorded one runs, and the page's sentences hold."""
+    need_module("google.protobuf", "chakra")
+    page = ROOT / "docs" / "recipes" / "training.md"
+    shell.lay_out(page, tmp_path)
+    told = shell.run_blocks(page.read_text(), tmp_path)
+    assert "3 of 3 iterations done" in told
+    assert "2 of 2 iterations done" in told, "the example in GOAL"
+    assert (tmp_path / "gantt.png").stat().st_size > 5_000
+    losses = [float(loss) for loss in re.findall(r"^step \d+: loss (\S+)$", told, re.MULTILINE)]
+    assert losses and max(losses) < 0.5, "it learns"
+    recorded = [path.name for path in sorted(tmp_path.glob("again.*.et"))]
+    assert recorded == [f"again.{rank}.et" for rank in range(4)]
 
 
 def test_a_command_that_fails_fails_the_site(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     here = page.file.src_uri
     markdown = _count_first(markdown)
     with TemporaryDirectory(prefix="etalon-site-") as scratch:
+        shell.lay_out(ROOT / "docs" / here, Path(scratch))
         try:
             markdown = shell.run_blocks(markdown, Path(scratch))
         except ValueError as error:

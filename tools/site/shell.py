@@ -5,13 +5,15 @@
 - ```` ```python run ````: a script; what it prints stands below it.
 - ```` ```toml run NAME ````, ```` ```python run NAME ````: a file.
 
-All blocks of a page share a folder; `![...](run/FILE)` shows a picture from it.
+All blocks of a page share a folder; `![...](run/FILE)` shows a picture from it. Files of a folder
+beside the page, with its name, are there from the start.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -21,6 +23,13 @@ BLOCK = re.compile(r"^```(shell|python|toml) run ?(\S*)\n(.*?)^```$", re.MULTILI
 WALL_CLOCK = re.compile(r"(?<= in )\d+(\.\d+)? (s|ms|min)\b(?=[;,]|$)", re.MULTILINE)
 """How long something took: what differs between two builds of the site."""
 COLUMNS = 95
+
+
+def lay_out(page: Path, folder: Path) -> None:
+    """Copies the files that belong to a page into the folder of its blocks."""
+    beside = page.with_suffix("")
+    if page.suffix == ".md" and beside.is_dir():
+        shutil.copytree(beside, folder, dirs_exist_ok=True)
 
 
 def run_blocks(markdown: str, folder: Path) -> str:

@@ -72,7 +72,7 @@ def copy_to(folder: Path) -> list[Path]:
     """Copies the examples and what their plans need; never over a file that is there and differs."""
     if folder.exists() and not folder.is_dir():
         raise PlanError("is a file; examples need a folder", file=str(folder))
-    sources = _of("toml", "py", "txt")
+    sources = _of("toml", "py", "txt", "goal")
     targets = [folder / path.name for path in sources]
     for source, target in zip(sources, targets, strict=True):
         if target.exists() and not (target.is_file() and cmp(source, target, shallow=False)):
