@@ -163,7 +163,7 @@ class Controller:
             self.topology.switch_up(switch, ports, time.time())
             self._tables[switch] = dict(table)
             self.events.switches_connected += 1
-            LOG.info("switch %s is there", switch)
+            STRANGERS.warn("switch %s is there", switch, of=switch, level=logging.INFO)
         self.probe_ports(switch)
         self._change(True)
 
@@ -184,7 +184,7 @@ class Controller:
             changed = self.topology.switch_down(switch)
             self._tables.pop(switch, None)
             self.events.switches_lost += changed
-            LOG.warning("switch %s is gone", switch)
+            STRANGERS.warn("switch %s is gone", switch, of=switch)
         self._change(changed)
 
     def port(self, switch: str, port: PortDescription, deleted: bool) -> None:
@@ -193,8 +193,9 @@ class Controller:
             changed = self.topology.port(switch, port, deleted, time.time())
             self.events.ports_changed += changed
         if changed:
-            LOG.info(
-                "port %s (%s) of %s: %s", port.number, port.name, switch, _state(port, deleted)
+            what = port.number, port.name, switch, _state(port, deleted)
+            STRANGERS.warn(
+                "port %s (%s) of %s: %s", *what, of=f"ports of {switch}", level=logging.INFO
             )
         self._change(changed)
         if changed and port.up and not deleted:

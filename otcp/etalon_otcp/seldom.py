@@ -22,15 +22,23 @@ class Seldom:
         self._left_out = 0
         self._lock = threading.Lock()
 
-    def warn(self, text: str, *values: object, of: str = "", trace: bool = False) -> None:
+    def warn(
+        self,
+        text: str,
+        *values: object,
+        of: str = "",
+        trace: bool = False,
+        level: int = logging.WARNING,
+    ) -> None:
         """Logs a warning, or counts it.
 
         Args:
             of: Warnings of one name do not crowd out those of another.
             trace: Whether to log the trace of the exception that is being handled.
+            level: Another level than a warning's.
         """
-        if self._may(of):
-            LOG.warning(text, *values, exc_info=trace)
+        if LOG.isEnabledFor(level) and self._may(of):
+            LOG.log(level, text, *values, exc_info=trace)
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether another logger's message is logged (`logging.Logger.addFilter`)."""
@@ -43,7 +51,7 @@ class Seldom:
                 return False
             left_out, self._left_out = self._left_out, 0
         if left_out:
-            LOG.warning("%d more warnings about connections were left out", left_out)
+            LOG.warning("%d more messages about connections were left out", left_out)
         return True
 
 

@@ -103,6 +103,7 @@ class Topology:
         """A switch has connected. Cables may have been moved meanwhile, so hosts have to answer anew to mark edges."""
         self._edges = {place for place in self._edges if place.switch != switch}
         self._quiet = {p: watches for p, watches in self._quiet.items() if p.switch != switch}
+        self._described = {p: at for p, at in self._described.items() if p.switch != switch}
         self._ports[switch] = {}
         self._neighbours = {
             source: target
@@ -133,6 +134,7 @@ class Topology:
             return False
         if deleted:
             ports.pop(port.number, None)
+            self._described.pop(place, None)
         else:
             ports[port.number] = port
             self._described[place] = now

@@ -113,7 +113,8 @@ class Guard:
             after = {"Retry-After": str(int(wait) + 1)}
             answer = JSONResponse({"error": "too many requests"}, 429, after)
         elif headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
-            answer = JSONResponse({"error": "no body is expected"}, 413)
+            end = {"Connection": "close"}  # else all of the body would be read
+            answer = JSONResponse({"error": "no body is expected"}, 413, end)
         await answer(scope, receive, counted)
 
 

@@ -41,6 +41,7 @@ class Guarded(H11Protocol):
     """All of this server."""
     door: Door | None = None
     """Where it came in, if it had to speak TLS first."""
+    has_entered = False
     _from: str | None = None
     """The address of a connection that is counted."""
     _slow: asyncio.TimerHandle | None = None
@@ -56,8 +57,9 @@ class Guarded(H11Protocol):
             transport.close()
             transport.set_protocol(asyncio.Protocol())
             return
-        self._from = address
+        self.has_entered, self._from = True, address
         super().connection_made(transport)
+        self._count()
         self._await_request()
         raw = transport.get_extra_info("socket")
         if raw is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
@@ -71,15 +73,37 @@ class Guarded(H11Protocol):
         super().data_received(data)
         if self.cycle is not answering:  # a request is whole
             self._cancel()
+            self._count()
+
+    def on_response_complete(self) -> None:
+        self._count()
+        super().on_response_complete()
+        self._count()  # the next request may have come already
+
+    def _count(self) -> None:
+        """Whether it is idle, for those who need its place."""
+        if self._from is not None:
+            is_idle = self.cycle is None or self.cycle.response_complete
+            (self.counted.idle if is_idle else self.counted.busy)(self, self._from)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._from is None:
-            return
-        self.counted.leave(self._from)
-        self._cancel()
-        if self._slow:
-            self._slow.cancel()
-        super().connection_lost(exc)
+        if self.has_entered:
+            self._leave()
+            super().connection_lost(exc)
+
+    def give_up(self) -> None:
+        """Makes room for another connection."""
+        self._leave()
+        self.transport.abort()
+
+    def _leave(self) -> None:
+        address, self._from = self._from, None
+        if address is not None:
+            self.counted.busy(self, address)
+            self.counted.leave(address)
+            self._cancel()
+            if self._slow:
+                self._slow.cancel()
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -22,7 +22,7 @@ def message(kind: int, body: bytes = b"", transaction: int = 0) -> bytes:
 def port(number: int, name: bytes = b"p") -> bytes:
     """A port's description, up, of 1 Gb/s (section 7.2.1)."""
     rates = (0, 0, 0, 0, 0, 0, 10**6, 10**6)
-    return struct.pack("!I4x6s2x16s8I", number, bytes([2, 0, 0, 0, 0, number]), name, *rates)
+    return struct.pack("!I4x6s2x16s8I", number, b"\2\0" + number.to_bytes(4, "big"), name, *rates)
 
 
 class ModelSwitch:

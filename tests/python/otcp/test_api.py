@@ -484,6 +484,76 @@ def test_connections_are_counted_by_address() -> None:
     assert len(connections) == 3
 
 
+class Quiet:
+    """A connection that may be idle."""
+
+    def __init__(self, connections: Connections, address: str) -> None:
+        self.connections, self.address, self.is_there = connections, address, True
+        connections.idle(self, address)
+
+    def give_up(self) -> None:
+        self.is_there = False
+        self.connections.busy(self, self.address)
+        self.connections.leave(self.address)
+
+
+def test_who_is_idle_makes_room() -> None:
+    """The longest idle of all, or of the address that has too many; nobody within a second, and nobody who is answered."""
+    now = [0.0]
+    connections = Connections(3, 2, lambda: now[0])
+    quiet = []
+    for address in "aab":
+        assert connections.enter(address)
+        quiet.append(Quiet(connections, address))
+        now[0] += 0.1
+    assert not connections.enter("c"), "they may be about to ask"
+    connections.busy(quiet[0], "a")
+    now[0] += 2
+    assert connections.enter("c") and [one.is_there for one in quiet] == [True, False, True]
+    connections.idle(quiet[0], "a")
+    now[0] += 2
+    assert connections.enter("d") and not quiet[2].is_there, "a was idle later"
+    assert connections.enter("a") and not quiet[0].is_there
+    assert not connections.enter("e") and len(connections) == 3
+
+
+def test_strangers_who_are_idle_shut_nobody_out(serve: Callable[..., Running]) -> None:
+    """From other addresses, who have asked something or not; a stream goes on."""
+    running = serve(api="connections = 20")
+    running.publish(tree(racks=2, hosts=1))
+    stream = running.listen()
+    assert stream.next()["event"] == "routes"
+    with contextlib.ExitStack() as stack:
+        for number in range(19):
+            mute = stack.enter_context(
+                socket.create_connection(
+                    ("127.0.0.1", running.port), 20, (f"127.0.0.{2 + number % 3}", 0)
+                )
+            )
+            if number % 2:
+                mute.sendall(b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert mute.recv(4096).startswith(b"HTTP/1.1 404")
+        until(lambda: len(running.service.connections) == 20)
+        until(lambda: running.ask("/v1/hosts/h1-1/routes", HOST)[0] == 200)
+        assert all(running.ask("/v1/health", OPERATOR)[0] == 200 for _ in range(5))
+        running.publish(tree(racks=2, hosts=1, upper_us=(900, 990)))
+        assert stream.next()["event"] == "routes"
+    stream.close()
+    until(lambda: not len(running.service.connections))
+    assert not running.service.connections._idle and not running.service.connections._idle_of
+
+
+def test_a_body_is_not_read(serve: Callable[..., Running]) -> None:
+    running = serve()
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as talker:
+        head = b"POST /v1/measure HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        talker.sendall(head)
+        assert talker.recv(4096).startswith(b"HTTP/1.1 413")
+        body = b"10000\r\n" + b"[" * 65536 + b"\r\n"
+        with pytest.raises(OSError, match=r"Broken pipe|reset"):
+            talker.sendall(body * 2000)
+
+
 def test_the_network_of_another_file_is_the_one_that_is_seen(
     tmp_path: Path, serve: Callable[..., Any], etalon: Callable[..., Any]
 ) -> None:

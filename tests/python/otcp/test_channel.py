@@ -351,8 +351,8 @@ def test_what_strangers_cause_fills_no_log(caplog: pytest.LogCaptureFixture) -> 
     seldom.warn("another's", of="t1")
     said = [record.getMessage() for record in caplog.records]
     assert said[:3] == ["connection 0", "connection 1", "connection 2"]
-    assert said[3:5] == ["97 more warnings about connections were left out", "later"]
-    assert said[5:] == ["1 more warnings about connections were left out", "another's"]
+    assert said[3:5] == ["97 more messages about connections were left out", "later"]
+    assert said[5:] == ["1 more messages about connections were left out", "another's"]
 
 
 def test_a_fault_in_what_a_probe_brings_back_fills_no_log(

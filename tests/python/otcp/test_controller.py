@@ -391,7 +391,7 @@ def test_what_cannot_be_computed_shows_in_health_and_metrics(
             patched.setattr(controller.topology, "network", broken)
             controller.changed()
             until(lambda: any("KeyError('t1:7')" in one for one in complaints(controller)))
-            text = metrics.text(controller, Hub(), {})
+            text = metrics.text(controller, Hub(), {}, len(complaints(controller)))
             assert "etalon_otcp_problems 1\n" in text
             assert "etalon_otcp_computing_failed_total 1\n" in text
             assert controller.view.documents is told
