@@ -83,7 +83,9 @@ def ask(*circuits: str, wait: bool = True) -> Claim:
         EtalonError: for a malformed request, or if this is no emulated host.
     """
     if not circuits:
-        raise EtalonError("name circuits, such as r0>r1")
+        raise EtalonError(
+            "name circuits, such as 'r0>r1' (in quotes, or the shell takes > for a file)"
+        )
     try:
         descriptor = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:

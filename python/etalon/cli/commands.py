@@ -65,14 +65,19 @@ def sentence(error: typer.TyperException) -> str:
             if key is not None:
                 return f"`{context.command_path}` has no option {option}; --set {key}=VALUE sets a key of the plan"
         every = context.find_root().command.commands.items()
-        having = [name for name, command in every if option in _options(command)]
-        if having:
+        of_plans = [(name, command) for name, command in every if _takes_plans(command)]
+        having = [name for name, command in of_plans if option in _options(command)]
+        if having and _takes_plans(context.command):
             return f"`{context.command_path}` has no option {option}; `etalon {having[0]}` has"
     return error.format_message()
 
 
 def _options(command: Any) -> list[str]:
     return [name for parameter in command.params for name in parameter.opts]
+
+
+def _takes_plans(command: Any) -> bool:
+    return any((parameter.metavar or "").startswith("PLAN") for parameter in command.params)
 
 
 def register(app: typer.Typer) -> None:

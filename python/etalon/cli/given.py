@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +27,9 @@ def changed_plan(path: Path, settings: Sequence[str] | None, seed: int | None) -
         return plan.replace(changes) if changes else plan
     except PlanError as error:
         error = error.in_file(f"{path} with --set")
+        place = re.sub(r"\.\d+(?=\.)", "", error.key or "")  # "bulk.flows" for "bulk.0.flows"
         for key, value in changes.items():
-            if isinstance(value, str) and "," in value and str(error.key).startswith(key):
+            if isinstance(value, str) and "," in value and place.startswith(key):
                 sentence = f"{shown(value)} is one value; `etalon sweep` takes several"
                 raise PlanError(sentence, key=key, value=value, file=error.file) from None
         raise error from None

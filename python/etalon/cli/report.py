@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,8 +68,11 @@ def check_axes(
             raise PlanError(f'{option} "{key}": the sweep does not vary it; it varies {there}')
     for name in metrics or ():
         if name not in METRICS:
+            near = difflib.get_close_matches(name, METRICS, n=1)
+            near += [metric for metric in METRICS if metric.startswith(name)]
+            hint = f'did you mean "{near[0]}"? ' if near else ""
             raise PlanError(
-                f'--metric "{name}": there is no such metric; `etalon list metrics` prints them'
+                f'--metric "{name}": there is no such metric; {hint}`etalon list metrics` prints them'
             )
 
 

@@ -121,7 +121,11 @@ def _points(
     try:
         return grid, sweeps.points_of(plan, grid, seeds)
     except PlanError as error:
-        raise error.in_file(f"{plan_file} with --set") from None
+        error = error.in_file(f"{plan_file} with --set")
+        if isinstance(error.value, list):
+            sentence = f"{error.expected}; a sweep's values stand without brackets, like 4,8"
+            error = PlanError(sentence, key=error.key, value=error.value, file=error.file)
+        raise error from None
 
 
 def _draw(result: sweeps.Sweep, folder: Path, axes: report.Axes, pdf: bool) -> int:

@@ -277,11 +277,13 @@ def _shares(ax: Any, given: str, cc: Written) -> None:
         flows = [api.bulk(0, 1, cc=one, flows=1) for one in (given, other)]
         goodputs = api.run(net, *flows, duration="200ms", tdf=1).flows["bytes_delivered"]
         total = max(float(goodputs.sum()), 1)
-        ax.bar(at - 0.2, 100 * float(goodputs[0]) / total, 0.4, color=style.PALETTE[0])
-        ax.bar(at + 0.2, 100 * float(goodputs[1]) / total, 0.4, color=style.PALETTE[1 + at])
-        ax.annotate(
-            label, (at + 0.2, 2), ha="center", fontsize=6, color="white", rotation=90, va="bottom"
-        )
+        for name, goodput, x, colour in zip(
+            (cc.name, label), goodputs, (at - 0.2, at + 0.2), (0, 1 + at), strict=True
+        ):
+            ax.bar(x, 100 * float(goodput) / total, 0.4, color=style.PALETTE[colour])
+            ax.annotate(
+                name, (x, 2), ha="center", fontsize=6, color="white", rotation=90, va="bottom"
+            )
     ax.set_xticks([0, 1], ["beside itself", "beside CUBIC"])
     ax.set_title("shares of 10 Gb/s")
     ax.set_ylabel("share (%)")
