@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -256,8 +257,10 @@ def workload(kind: str | Callable[..., Any], **keys: Any) -> _Workload:
         given["arguments"] = {key: value for key, value in keys.items() if key not in own}
         return build(Generator, _with_code(given, "generator"), under="generator")
     if kind not in WORKLOADS:
+        near = get_close_matches(str(kind), WORKLOADS, n=1)
         known = ", ".join(f'"{name}"' for name in WORKLOADS)
-        raise PlanError(f'there is no workload "{kind}"; there are {known}')
+        hint = f'did you mean "{near[0]}"?' if near else f"there are {known}"
+        raise PlanError(f'there is no workload "{kind}"; {hint}')
     return build(WORKLOADS[kind], _with_code(keys, kind), under=kind)
 
 

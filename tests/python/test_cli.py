@@ -39,6 +39,18 @@ def test_help_is_a_command(etalon: Command) -> None:
     assert etalon("help", "kernel", "build").out == etalon("kernel", "build", "--help").out
 
 
+@pytest.mark.parametrize("columns", [80, 87, 95, 200])
+def test_headings_of_sweeps_are_not_broken_within_words(
+    etalon: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    answer = etalon("sweep", small_file, "--set", "network.voq.packets=4,8", "--no-figures")
+    table = answer.out.partition("\ncircuit, packet")[0]
+    assert max(map(len, table.splitlines())) <= columns
+    assert {"network.voq.packets", "latency", "retransmissions", "drops"} <= set(table.split())
+    assert all(len(line.split()) == 8 for line in table.splitlines()[-2:])
+
+
 def test_version(etalon: Command) -> None:
     answer = etalon("--version")
     assert (answer.code, answer.out) == (0, f"etalon {et.__version__}\n")

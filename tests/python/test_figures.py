@@ -146,8 +146,15 @@ def test_draws_on_given_axes(name: str) -> None:
 
 
 def test_unknown_figure_lists_those_that_exist() -> None:
-    with pytest.raises(EtalonError, match="latency_cdf"):
+    with pytest.raises(EtalonError, match="there is no figure 'latencycdf'; did you mean"):
         figures.get("latencycdf")
+    with pytest.raises(EtalonError, match="there is no figure 'x'; there are sequence, voq,"):
+        figures.get("x")
+
+
+def test_several_runs_need_names() -> None:
+    with pytest.raises(EtalonError, match="several runs need names for the legend"):
+        figures.draw("latency_cdf", [1, 2])
 
 
 def test_a_runs_figures_are_methods() -> None:

@@ -29,6 +29,11 @@ JUNK: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+def test_unknown_keys_of_a_part_are_those_of_the_part() -> None:
+    with pytest.raises(PlanError, match=r'network\.rack: unknown key; did you mean "racks"'):
+        et.network(rack=3)
+
+
 @pytest.fixture(scope="module")
 def run() -> et.Run:
     net = et.network(racks=3, hosts=2)
@@ -126,6 +131,7 @@ def calls(run: et.Run, sweep: et.Sweep) -> Iterator[tuple[str, Callable[..., Any
     yield "lines", sweep.plot.lines, {"metric": "goodput"}
 
 
+@pytest.mark.filterwarnings("ignore:percentile 0.5")
 def test_wrong_arguments_are_plan_errors_and_never_type_errors(
     run: et.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import etalon as et
-from etalon.errors import EtalonError, PlanError
+from etalon.errors import EtalonError, PlanError, PlanWarning
 from etalon.plan import Plan
 from etalon.results import TABLES, Run
 from etalon.results.metrics import METRICS
@@ -71,6 +71,7 @@ def test_both_networks_together_are_one_distribution(run: Run) -> None:
     assert two.latency(99) == pytest.approx(3.0, rel=0.01)
 
 
+@pytest.mark.filterwarnings("ignore:percentile ")
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=200), st.floats(0, 100))
 def test_a_percentile_is_within_a_bin_of_the_exact_one(
     samples: list[int], percentile: float
@@ -106,6 +107,11 @@ def test_a_percentile_is_within_a_bin_of_the_exact_one(
 def test_where_nothing_was_measured_there_is_no_number(run: Run) -> None:
     assert math.isnan(run.latency(50, pair=(2, 0)))
     assert with_histogram(run, []).summary()["latency_p50"] is None
+
+
+def test_a_percentile_is_no_share(run: Run) -> None:
+    with pytest.warns(PlanWarning, match="percentile 0.99 is among the lowest 1 %"):
+        run.latency(0.99)
 
 
 def test_nonsense_is_refused(run: Run) -> None:

@@ -355,8 +355,10 @@ def test_a_class_and_an_early_end_leave_other_plans_alone(small: Plan) -> None:
 
 
 def test_an_unknown_workload_is_refused() -> None:
-    with pytest.raises(PlanError, match='there is no workload "incst"'):
+    with pytest.raises(PlanError, match='there is no workload "incst"; did you mean "incast"'):
         et.workload("incst")
+    with pytest.raises(PlanError, match='there is no workload "x"; there are "bulk", "flow"'):
+        et.workload("x")
 
 
 def test_linux_has_no_model_of_hdfs() -> None:

@@ -48,8 +48,6 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 """A link, or a picture."""
 PICTURE = re.compile(r"!\[[^\]]*\]\(run/([^)\s]+)\)")
 """A picture that a command of the page has drawn."""
-COUNT = re.compile(r"^\d+ claims: .*$", re.MULTILINE)
-"""How many claims of a paper hold, where its table ends."""
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(
     r"<blockquote>\s*<blockquote>\s*<blockquote>\s*<p>(.*?)</p>\s*</blockquote>\s*</blockquote>\s*</blockquote>",
@@ -112,7 +110,7 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 def _count_first(markdown: str) -> str:
     """A page that ends with the count of a paper's claims begins with it, too, below its title."""
-    count = COUNT.search(markdown)
+    count = reference.COUNT.search(markdown)
     title, space, rest = markdown.partition("\n\n")
     return f"{title}{space}**{count[0]}.**\n\n{rest}" if count else markdown
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ from etalon.cli import app
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 96
 """Columns of a help text."""
+COUNT = re.compile(r"^\d+ claims: .*$", re.MULTILINE)
+"""How many claims of a paper hold, where its table ends."""
 
 
 def command_line() -> str:
@@ -119,18 +122,19 @@ def papers() -> str:
     parts = [
         "# Papers\n",
         "Each paper is a folder with its plans, the values that it published and the tolerances. `etalon reproduce NAME` runs "
-        "it and says, claim by claim, how far Etalon is from the paper; these tables are on the pages below.\n",
+        "it and reports, claim by claim, how far Etalon is from the paper. The pages below contain these tables.\n",
     ]
     for folder in sorted((ROOT / "papers").iterdir(), reverse=True):
         if not (folder / "paper.toml").is_file():
             continue
         paper = tomllib.loads((folder / "paper.toml").read_text(encoding="utf-8"))
         summary = " ".join(paper["summary"].split())
+        count = COUNT.search((folder / "README.md").read_text(encoding="utf-8"))
         pages = sorted(folder.glob("*.md"), key=lambda path: (path.name != "README.md", path.name))
         links = "".join(f"- [{_title(path)}](papers/{folder.name}/{path.name})\n" for path in pages)
         parts.append(
             f"## {paper['title']}\n\n{paper['authors']}. {paper['venue']}. [The paper]({paper['link']}).\n\n"
-            f"{summary}\n\n{links}"
+            f"{summary}\n\n{f'**{count[0]}.**' if count else ''}\n\n{links}"
         )
     return "\n".join(parts)
 

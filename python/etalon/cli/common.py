@@ -250,16 +250,40 @@ def print_table(table: Table) -> None:
     from rich.console import Console
 
     if sys.stdout.isatty():
-        Console(markup=False, highlight=False).print(table)
+        terminal = Console(markup=False, highlight=False)
+        _keep_words(table, terminal.width)
+        terminal.print(table)
         return
     told = os.environ.get("COLUMNS", "")
     width = int(told) if re.fullmatch("[1-9][0-9]{0,3}", told) else 1000
+    _keep_words(table, width)
     console = Console(  # with a height, so that it does not read COLUMNS by itself
         width=width, height=25, markup=False, highlight=False
     )
     with console.capture() as text:
         console.print(table)
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.get().splitlines())
+
+
+def _keep_words(table: Table, width: int) -> None:
+    """Forbids breaks within words of a table of numbers, if that fits; between columns there may be one blank then."""
+    if not any(column.justify == "right" for column in table.columns):
+        return
+    texts = [[str(text) for text in (column.header, *column.cells)] for column in table.columns]
+    whole = [max(map(len, column)) for column in texts]
+    if sum(whole) + 2 * (len(whole) - 1) <= width:
+        return
+    least = [max(len(word) for text in column for word in text.split()) for column in texts]
+    for gap in (2, 1):
+        spare = width - sum(least) - gap * (len(least) - 1)
+        if spare < 0:
+            continue
+        table.padding = (0, gap, 0, 0)
+        for at in sorted(range(len(least)), key=lambda at: whole[at] - least[at]):
+            more = min(whole[at] - least[at], spare)
+            table.columns[at].width = least[at] + more
+            spare -= more
+        return
 
 
 def plain_table(*columns: str, title: str | None = None, whole: Sequence[str] = ()) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -110,6 +111,7 @@ def get(name: str) -> Entry:
             return entry
     from etalon.errors import EtalonError
 
-    raise EtalonError(
-        f"no figure is called {name!r}: there are {', '.join(entry.name for entry in FIGURES)}"
-    )
+    names = [entry.name for entry in FIGURES]
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    raise EtalonError(f"there is no figure {name!r}; {hint}")

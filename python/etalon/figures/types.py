@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import polars as pl
 
+from etalon.errors import EtalonError
+
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
@@ -114,6 +116,8 @@ class Estimate(float):
 
 def by_name(runs: Runs) -> dict[str, RunLike]:
     """`runs` as a mapping; a single run has the empty name."""
+    if isinstance(runs, Sequence):
+        raise EtalonError('several runs need names for the legend, like {"CUBIC": a, "reTCP": b}')
     return dict(runs) if isinstance(runs, Mapping) else {"": runs}
 
 

@@ -108,7 +108,7 @@ def _unknown_key(place: _Place, under: str) -> str:
             return f"is not a key of a {what} {place.table.which}{place.table.aside}"
         return f"only a {what} {' or '.join(having)} takes this key, not one {place.table.which}{place.table.aside}"
     names = [field.alias or name for name, field in place.table.model_fields.items()]
-    if len(place.path) == 1 and (below := keys_named(place.table, key)):
+    if len(place.path) == 1 and not under and (below := keys_named(place.table, key)):
         shown_ones = " or ".join(map(shown, below[:3]))
         return f"unknown key; did you mean {shown_ones}{' ...' if below[3:] else ''}?"
     near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)

@@ -52,11 +52,11 @@ def all_keys() -> list[Key]:
         for model in _tables(field.annotation):
             several = get_origin(field.annotation) is tuple
             title = f"`[[{name}]]`" if several else f"`[{name}]`"
-            title += f" {model.which}" if issubclass(model, Table) and model.which else ""
+            title += f" {model.which}".rstrip(" ,") if issubclass(model, Table) else ""
             listed += _below(title, name, model, choices)
     for path, kinds in choices.items():
         for model in kinds.classes.values():
-            title = f"`{path.rpartition('.')[2]}` {model.which}, here of `{path.partition('.')[0]}`"
+            title = f"`{path}` {model.which}"
             listed += _below(title, path, model, choices)
     return listed
 
