@@ -160,6 +160,8 @@ def diff(
         return
     for line in differences.text(found):
         typer.echo(line)
+    for problem in client.get("/v1/health")["problems"]:
+        common.note(f"seen with a problem: {problem}")
 
 
 @app.command()

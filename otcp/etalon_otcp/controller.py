@@ -244,7 +244,10 @@ class Controller:
         self._change(changed)
 
     def flows(self, switch: str, packets: Mapping[PortId, Mapping[object, int]]) -> None:
-        """Packets of all TCP flow entries of a switch, by egress port: a flow counts whose packets have grown since."""
+        """Packets of all TCP flow entries of a switch, by egress port: a flow counts that has sent since.
+
+        Fewer than before are those of a counter that has wrapped, or of a new entry.
+        """
         if self.config.tcp.alpha != "flows":
             return
         with self.lock:
@@ -255,7 +258,7 @@ class Controller:
             for port, entries in packets.items():
                 known = last.get(port, {})
                 self._flow_counts[port] = sum(
-                    count > known.get(entry, 0) for entry, count in entries.items()
+                    count not in (0, known.get(entry)) for entry, count in entries.items()
                 )
                 self._flows[port] = dict(entries)
             changed = before != self._flow_counts

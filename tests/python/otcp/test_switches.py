@@ -127,6 +127,17 @@ def test_tcp_entries_are_counted_over_all_parts_of_a_reply(
     assert calls == ["t1"] * 4
 
 
+def test_a_counter_that_wraps_or_begins_anew_counts(switches: Switches) -> None:
+    controller, port = switches.controller, PortId("t1", 1)
+
+    def count(packets: int) -> dict[PortId, int]:
+        controller.flows("t1", {port: {"flow": packets}})
+        return controller.flow_counts()
+
+    assert [count(n)[port] for n in (2**32 - 1, 2**32 - 1, 7, 7, 0, 0, 3)] == [1, 0, 1, 0, 0, 0, 1]
+    assert [count(n)[port] for n in (2**64 - 1, 5, 2**64 - 1)] == [1, 1, 1]
+
+
 def named(number: int, name: bytes) -> Any:
     return parser.OFPPort(number, "02:00:00:00:01:01", name, 0, 0, 0, 0, 0, 0, 10**6, 0)
 

@@ -28,6 +28,14 @@ def test_systemd_understands_every_line(unit: str) -> None:
     assert [line for line in said if "is not executable" not in line] == []
 
 
+def test_a_reload_reads_the_file_before_it_starts_anew() -> None:
+    lines = (ROOT / UNITS[0]).read_text().splitlines()
+    check, hang_up = (line for line in lines if line.startswith("ExecReload="))
+    start = next(line for line in lines if line.startswith("ExecStart="))
+    assert check == start.replace("ExecStart", "ExecReload").replace(" -v", " --check")
+    assert hang_up == "ExecReload=/bin/kill -HUP $MAINPID" and "Restart=always" in lines
+
+
 def test_the_agent_has_two_capabilities_and_the_controller_none() -> None:
     controller, agent = ((ROOT / unit).read_text() for unit in UNITS)
     assert "\nCapabilityBoundingSet=\n" in controller
