@@ -12,7 +12,15 @@ from conftest import ROOT, SMALL, Answer
 from etalon import _core, pages
 from etalon.errors import PlanError
 
-STALE: set[str] = set()
+STALE: set[str] = {
+    "docs/circuits-tcp.md",
+    "docs/tdn.md",
+    "docs/tdtcp-beyond.md",
+    "docs/validation.md",
+    "papers/etalon18/README.md",
+    "papers/nsdi20/README.md",
+    "papers/sigcomm22/README.md",
+}
 """Known to be old, until they are measured again: nothing is added here without a reason in the commit."""
 
 WITHOUT = {

@@ -345,6 +345,10 @@ impl<C: CongestionControl> Connection<C> {
             .receive(&self.clock, segment.seq, len, segment.flags, marks, rto)
         {
             self.rcv.stats.out_of_order += u64::from(after(segment.seq, self.rcv.nxt));
+            if self.snd.timer.purpose == Purpose::Persist {
+                let mss = self.current_mss();
+                self.snd.window_heard(&self.clock, &self.config, mss, false);
+            }
         }
         let ends = self.rcv.fin_reached() && !self.fin_received;
         if ends {

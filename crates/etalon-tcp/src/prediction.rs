@@ -182,6 +182,7 @@ impl<C: CongestionControl> Connection<C> {
             && self.snd.fin == Fin::None
             && self.snd.timeouts == 0
             && !self.snd.probe.is_out()
+            && !self.snd.rack.dsack
             && !self.snd.paced
             && path.rate.is_none()
             && self.snd.paths.is_only_one()

@@ -9,21 +9,19 @@ use etalon_tcp::cc::{Any, State};
 use etalon_tcp::{Config, Connection, Ecn, Flags, Memory, Segment, SynOptions};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Linux may take so many microseconds to answer, for its program's system calls take time.
-const SLACK: u64 = 1;
-/// What is recorded for a microsecond happened about so many nanoseconds into it.
-const WITHIN: u64 = 400;
+/// Linux may take so long to answer, ns, for its program's system calls take time.
+const SLACK: u64 = US;
 /// Exchanges that agree but for some windows: Linux keeps a segment's memory that we give up, or the other way about.
 const OTHER_WINDOWS: [u32; 8] = [67, 75, 156, 221, 301, 310, 388, 396];
 /// So many of those that agree have another PSH: Linux sets it also once more than half of the peer's largest window has been written
 /// since the last one, and has it on the end of what was cut from such a piece.
-const OTHER_PUSHES: usize = 139;
+const OTHER_PUSHES: usize = 142;
 /// So many exchanges agree at least.
-const AGREE: usize = 395;
+const AGREE: usize = 397;
 /// 512 ticks: exchanges begin at a multiple of this.
 const PERIOD: u64 = 2_048_000_000;
 
-/// What happens, at a time in microseconds from the beginning.
+/// What happens, at a time in nanoseconds from the beginning.
 #[derive(Clone, Debug, PartialEq)]
 enum Event {
     Connect,
@@ -31,6 +29,8 @@ enum Event {
     Sent(Segment),
     Write(u64),
     Shutdown,
+    /// The program reads all that there is.
+    Read,
     /// Congestion window, slow-start threshold, state.
     Window([u32; 3]),
     End,
@@ -190,6 +190,7 @@ fn parse(text: &str) -> Vec<Exchange> {
             ">" => Event::Sent(segment(&words[2..], ours, theirs, true).0),
             "w" => Event::Write(number(2).into()),
             "s" => Event::Shutdown,
+            "r" => Event::Read,
             "i" => Event::Window([2, 3, 4].map(number)),
             "." => Event::End,
             other => panic!("a line of kind {other}"),
@@ -237,8 +238,6 @@ struct Replay<'a> {
     end: Option<Connection<Any>>,
     sent: Vec<(u64, Segment)>,
     compared: usize,
-    /// The program has something to read since then.
-    arrived: Option<u64>,
     /// Windows that differ.
     windows: usize,
     /// Segments of which one has PSH.
@@ -250,7 +249,7 @@ impl Replay<'_> {
         let Some(end) = &mut self.end else { return };
         while let Some(segment) = end.poll_transmit(PERIOD + now) {
             end.departed(u64::from(segment.len));
-            self.sent.push((now / US, segment));
+            self.sent.push((now, segment));
         }
     }
 
@@ -267,20 +266,8 @@ impl Replay<'_> {
         }
     }
 
-    /// The program reads all that there is.
-    fn read(&mut self) {
-        if let (Some(end), Some(when)) = (&mut self.end, self.arrived.take()) {
-            end.read(u64::MAX);
-            self.poll(when * US + WITHIN);
-        }
-    }
-
     /// Takes an event; returns how the two differ, if they do.
     fn take(&mut self, at: u64, event: &Event) -> Result<(), String> {
-        let now = at * US + WITHIN;
-        if self.arrived.is_some_and(|when| when < at) {
-            self.read();
-        }
         match event {
             Event::Sent(theirs) => return self.compare(at, theirs),
             Event::Window(theirs) => return self.compare_window(at, *theirs),
@@ -289,44 +276,43 @@ impl Replay<'_> {
         if *event == Event::Connect || self.end.is_none() {
             self.end = Some(self.exchange.connection());
         }
-        self.timers(now);
+        self.timers(at);
         if let Some((when, segment)) = self.sent.get(self.compared) {
             if when + SLACK < at {
                 return Err(format!(
-                    "{when} us: {} is not sent by Linux",
+                    "{}: {} is not sent by Linux",
+                    us(*when),
                     show(self.exchange, segment)
                 ));
             }
         }
         let end = self.end.as_mut().expect("made above");
         match event {
-            Event::Arrives(segment) => {
-                end.on_segment(PERIOD + now, segment);
-                self.arrived = Some(at);
-            }
+            Event::Arrives(segment) => end.on_segment(PERIOD + at, segment),
             Event::Write(bytes) => end.write(*bytes),
             Event::Shutdown => end.shutdown(),
+            Event::Read => {
+                end.read(u64::MAX);
+            }
             _ => {}
         }
-        self.poll(now);
+        self.poll(at);
         Ok(())
     }
 
     fn compare(&mut self, at: u64, theirs: &Segment) -> Result<(), String> {
-        self.timers(at * US + WITHIN);
-        if self.sent.len() == self.compared && self.arrived == Some(at) {
-            self.read();
-        }
+        self.timers(at);
         while self.sent.len() == self.compared {
             let due = self.end.as_ref().map_or(u64::MAX, Connection::next_timer);
-            if due >= PERIOD + (at + SLACK + 1) * US {
+            if due > PERIOD + at + SLACK {
                 break;
             }
             self.timers(due - PERIOD);
         }
         let Some((when, ours)) = self.sent.get(self.compared) else {
             return Err(format!(
-                "{at} us: {} is not sent by us",
+                "{}: {} is not sent by us",
+                us(at),
                 show(self.exchange, theirs)
             ));
         };
@@ -341,13 +327,14 @@ impl Replay<'_> {
         }
         if alike != *theirs || when.abs_diff(at) > SLACK {
             let (ours, theirs) = (show(self.exchange, ours), show(self.exchange, theirs));
-            return Err(format!("{when} us: {ours}; Linux at {at} us: {theirs}"));
+            let (when, at) = (us(*when), us(at));
+            return Err(format!("{when}: {ours}; Linux at {at}: {theirs}"));
         }
         Ok(())
     }
 
     fn compare_window(&mut self, at: u64, theirs: [u32; 3]) -> Result<(), String> {
-        self.timers(at * US + WITHIN);
+        self.timers(at);
         let Some(end) = &self.end else { return Ok(()) };
         if !end.is_established() {
             return Ok(());
@@ -360,11 +347,17 @@ impl Replay<'_> {
         ];
         if ours != theirs {
             return Err(format!(
-                "{at} us: cwnd, ssthresh, state {ours:?}, Linux's {theirs:?}"
+                "{}: cwnd, ssthresh, state {ours:?}, Linux's {theirs:?}",
+                us(at)
             ));
         }
         Ok(())
     }
+}
+
+/// A time, for people.
+fn us(ns: u64) -> String {
+    format!("{}.{:03} us", ns / US, ns % US)
 }
 
 /// A segment with sequence numbers from the SYN's.
@@ -392,7 +385,6 @@ fn replay(exchange: &Exchange) -> Result<(Connection<Any>, [usize; 2]), (usize, 
         sent: Vec::new(),
         compared: 0,
         windows: 0,
-        arrived: None,
         pushes: 0,
     };
     for (index, (at, event)) in exchange.events.iter().enumerate() {
@@ -414,14 +406,17 @@ fn listed(text: &str) -> BTreeSet<u32> {
         .collect()
 }
 
-#[test]
-fn linux_answers_as_we_do() {
-    let folder = format!("{}/tests/linux", env!("CARGO_MANIFEST_DIR"));
-    let read = |name| std::fs::read_to_string(format!("{folder}/{name}")).expect("it is there");
-    let exchanges = parse(&read("exchanges.txt"));
-    let listed = listed(&read("differences.txt"));
+/// How our answers compare with Linux's: the exchanges that differ at all, those that differ in windows alone, and how many in PSH alone.
+struct Comparison {
+    different: BTreeSet<u32>,
+    windows: Vec<u32>,
+    pushes: usize,
+}
+
+/// Replays all exchanges, and prints the first difference of each, then the counts.
+fn compare(exchanges: &[Exchange]) -> Comparison {
     let (mut different, mut windows, mut pushes) = (BTreeSet::new(), Vec::new(), 0);
-    for exchange in &exchanges {
+    for exchange in exchanges {
         let (index, found) = match replay(exchange) {
             Ok((_, other)) => {
                 windows.extend((other[0] > 0).then_some(exchange.number));
@@ -444,6 +439,24 @@ fn linux_answers_as_we_do() {
         exchanges.len(),
         windows.len()
     );
+    Comparison {
+        different,
+        windows,
+        pushes,
+    }
+}
+
+#[test]
+fn linux_answers_as_we_do() {
+    let folder = format!("{}/tests/linux", env!("CARGO_MANIFEST_DIR"));
+    let read = |name| std::fs::read_to_string(format!("{folder}/{name}")).expect("it is there");
+    let exchanges = parse(&read("exchanges.txt"));
+    let listed = listed(&read("differences.txt"));
+    let Comparison {
+        different,
+        windows,
+        pushes,
+    } = compare(&exchanges);
     assert_eq!(exchanges.len(), 400);
     assert!(exchanges.len() - different.len() >= AGREE);
     let new: Vec<_> = different.difference(&listed).collect();
@@ -452,6 +465,16 @@ fn linux_answers_as_we_do() {
     assert!(gone.is_empty(), "are listed, and do not differ: {gone:?}");
     assert_eq!(windows, OTHER_WINDOWS);
     assert!(pushes <= OTHER_PUSHES, "PSH differs in {pushes}");
+}
+
+/// Exchanges that nobody has looked at, recorded into a file with `python linux/exchanges/record.py 400 200`: 39 of 40 agree.
+#[test]
+#[ignore = "needs a recording: ETALON_EXCHANGES=FILE"]
+fn unseen_exchanges_agree_too() {
+    let path = std::env::var("ETALON_EXCHANGES").expect("ETALON_EXCHANGES names a recording");
+    let exchanges = parse(&std::fs::read_to_string(path).expect("it is there"));
+    let different = compare(&exchanges).different;
+    assert!(different.len() * 40 <= exchanges.len());
 }
 
 /// Exchanges made by hand for one behaviour each (`linux/named/named.py`), down to the smoothed RTT and the degree of reordering that Linux

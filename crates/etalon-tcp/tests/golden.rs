@@ -50,10 +50,10 @@ fn exchange(name: &str, seed: u64, options: bool) -> u64 {
 #[test]
 fn every_segment_of_random_exchanges_is_as_before() {
     let golden = [
-        ("reno", 0x2766_e9f7_fd63_84f6, 0xd885_72a6_3fd7_bb66),
-        ("cubic", 0x845f_05fb_e99d_0384, 0x94a5_2223_6f37_3c69),
-        ("dctcp", 0xb945_2a81_b6f1_c8c9, 0x504e_108b_a131_e4cc),
-        ("scalable", 0x707e_aebe_aefe_2872, 0xc1cd_4b6e_1671_935b),
+        ("reno", 0x56f7_5b1a_21f2_b4ae, 0x29a3_7313_dc46_af6d),
+        ("cubic", 0xafda_c4c3_a4d0_49fb, 0xb5d5_e8f7_eada_82fe),
+        ("dctcp", 0x8599_22a1_628c_4513, 0x222f_1140_e5e5_064c),
+        ("scalable", 0x226c_6ea8_c43e_c7fb, 0xcfdc_515e_9a4a_b952),
     ];
     let found = golden.map(|(name, ..)| {
         let digest = |options| (0..60).fold(0, |d, seed| mix(d, exchange(name, seed, options)));

@@ -133,7 +133,7 @@ impl<C: CongestionControl> Sender<C> {
     ) {
         self.observe_idle(clock);
         self.advance(segment, facts);
-        self.window_heard(clock, config, mss);
+        self.window_heard(clock, config, mss, facts.carries_data);
         self.take_selective(clock, segment, facts);
         if facts.reported {
             self.recover(clock, config, facts);
@@ -242,6 +242,9 @@ impl<C: CongestionControl> Sender<C> {
     #[inline]
     fn decide(&mut self, clock: &Clock, config: &Config, facts: &mut Facts) {
         let bare = facts.is_bare();
+        if self.rack.dsack && (facts.acked > 0 || facts.sacked) {
+            self.rack.widen(clock.us);
+        }
         if self.probe.is_out() {
             let pure_duplicate = bare && !facts.progress && !facts.sacked;
             self.hear_probe(clock, self.una, pure_duplicate, facts);

@@ -130,7 +130,9 @@ impl<C: CongestionControl> Sender<C> {
             self.paths.of(record.path).delivered += 1;
             // The ACK answers an earlier transmission.
             let earlier = again && echo_before(self.echoed, Clock::timestamp_of(record.sent()));
-            if !earlier {
+            if earlier {
+                self.rack.answered_early(record);
+            } else {
                 let min_rtt = self.paths.active.rtt.min();
                 self.rack.delivered(clock.us, min_rtt, record);
             }

@@ -102,7 +102,6 @@ impl<C: CongestionControl> Sender<C> {
         if !core::mem::take(&mut self.rack.advanced) {
             return Lost::default();
         }
-        self.rack.widen(clock.us);
         let (lost, wait) = self.rack_detect(clock, config);
         if let Some(us) = wait {
             let us = us + config.timer_margin / 1000;

@@ -18,10 +18,20 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// The peer has told its window while nothing is outstanding. One that lets a segment go ends the probing, and its back-off.
-    pub(crate) fn window_heard(&mut self, clock: &Clock, config: &Config, mss: u32) {
+    /// The peer has told its window while nothing is outstanding. One that lets a segment go ends the probing, and its back-off. Another puts
+    /// the next probe off, since a peer that talks needs no asking; but data in order, of which Linux expects nothing else, does not.
+    pub(crate) fn window_heard(
+        &mut self,
+        clock: &Clock,
+        config: &Config,
+        mss: u32,
+        in_order: bool,
+    ) {
         if self.next_len_of(config, mss, self.fin).is_some() {
             self.persist_backoff = 0;
+        }
+        if self.timer.purpose == Purpose::Persist && !in_order {
+            self.timer.clear();
         }
         self.check_persist(clock, config, mss);
     }

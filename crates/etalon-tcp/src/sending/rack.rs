@@ -45,9 +45,11 @@ pub(crate) struct Rack {
     /// Reordering window in quarters of min_rtt (`RACK.reo_wnd_mult`), and recoveries until it falls back.
     steps: u8,
     persist: u8,
-    /// When a DSACK last widened it, in microseconds; one has come since.
+    /// When a DSACK last widened it, in microseconds; one has come since, which the next ACK that delivers something makes good.
     widened_at: u64,
-    dsack: bool,
+    pub dsack: bool,
+    /// When a retransmission was sent whose original that ACK answers, in microseconds.
+    resent: u64,
 }
 
 impl Default for Rack {
@@ -66,6 +68,7 @@ impl Default for Rack {
             persist: 0,
             widened_at: 0,
             dsack: false,
+            resent: 0,
         }
     }
 }
@@ -82,8 +85,7 @@ impl Rack {
     pub fn delivered(&mut self, now_us: u64, min_rtt: u32, record: &Record) {
         let rtt = now_us.saturating_sub(record.sent()) as u32;
         if rtt < min_rtt && record.has(mark::EVER_RETRANSMITTED) {
-            // The ACK answers the original, not the retransmission.
-            return;
+            return self.answered_early(record);
         }
         self.advanced = true;
         self.rtt = rtt;
@@ -91,6 +93,13 @@ impl Rack {
             self.sent = record.sent();
             self.end = record.end;
             self.path = record.path;
+        }
+    }
+
+    /// The ACK answers the original, not the retransmission.
+    pub fn answered_early(&mut self, record: &Record) {
+        if self.dsack {
+            self.resent = record.sent();
         }
     }
 
@@ -104,9 +113,13 @@ impl Rack {
         self.dsack = self.reordering.seen;
     }
 
-    /// Step 4: it grows once a round trip at most, that is if what was delivered last was sent after it grew.
+    /// Step 4, when something was delivered after a DSACK: it grows once a round trip at most, that is if what was delivered last was sent after it grew. On
+    /// Linux a retransmission counts as sent then, whichever transmission the ACK answers.
     pub fn widen(&mut self, now_us: u64) {
-        if core::mem::take(&mut self.dsack) && now_us - u64::from(self.rtt) >= self.widened_at {
+        self.dsack = false;
+        let resent = core::mem::take(&mut self.resent);
+        let sent = (now_us - u64::from(self.rtt)).max(resent);
+        if sent >= self.widened_at {
             self.widened_at = now_us;
             self.steps = self.steps.saturating_add(1);
             self.persist = PERSIST;
@@ -153,14 +166,15 @@ mod tests {
             ..Rack::default()
         };
         rack.note_dsack();
-        rack.widen(1_000);
-        assert_eq!(rack.steps, 1, "nothing was reordered");
+        assert!(!rack.dsack, "nothing was reordered");
         rack.reordering.seen = true;
         let mut after = |now, dsack| {
             if dsack {
                 rack.note_dsack();
             }
-            rack.widen(now);
+            if rack.dsack {
+                rack.widen(now);
+            }
             rack.steps
         };
         assert_eq!(after(1_000, false), 1);

@@ -22,7 +22,7 @@ const LEAST: u32 = 2;
 const CHUNKS_A_SECOND: u64 = 1024;
 /// At short round trips a chunk is larger, the more the shorter: by 64 KiB, halved for each 2^9 us (`tcp_tso_rtt_log`).
 const RTT_LOG: u32 = 9;
-/// Nothing is held back if nothing was sent for so many nanoseconds.
+/// Nothing is held back if nothing was sent for more than so many nanoseconds.
 const RECENT: u64 = 1_000_000;
 /// Nor if the next ACK is not expected within so many microseconds, or half a round trip if that is less.
 const SOON: u64 = 1000;
@@ -287,7 +287,7 @@ impl<C: CongestionControl> Sender<C> {
     fn ack_is_near(&self, clock: &Clock) -> bool {
         let path = &self.paths.active;
         let steady =
-            path.recovery.state < State::FastRecovery && clock.now - path.last_sent_ns < RECENT;
+            path.recovery.state < State::FastRecovery && clock.now - path.last_sent_ns <= RECENT;
         // Before the first sample both sides of the comparison are 0, which counts as near.
         let srtt = u64::from(path.rtt.srtt());
         let due_soon = |sent: u64| (sent + srtt).saturating_sub(clock.us) <= SOON.min(srtt / 2);

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Inside the emulated machine: plays exchanges with the kernel's TCP and prints them, `python exchange.py FIRST COUNT`.
 
-A line is one thing that happens: how many us after the one before, what, and its numbers. `<` a segment arrives, `>` one is
+A line is one thing that happens: how many ns after the one before, what, and its numbers. `<` a segment arrives, `>` one is
 sent: flags, sequence number, length, acknowledgement, window, with `t` timestamp and echo, with `k` SACK blocks, with `o` a
-SYN's MSS, window scale, SACK permitted, with `e` the ECN bits of the IP header. `w` the program writes so many bytes, `s` it
-shuts its side down, `c` it connects, `.` the end. `i` congestion window, slow-start threshold and state, if they have
-changed. Sequence numbers count from the SYN's. In the numbers of a segment `.` stands for what the last one in its direction
-had, `+` for the sequence number that follows it.
+SYN's MSS, window scale, SACK permitted, with `e` the ECN bits of the IP header. `w` the program writes so many bytes, `r` it
+reads all that there is, `s` it shuts its side down, `c` it connects, `.` the end. `i` congestion window, slow-start threshold
+and state, if they have changed. Sequence numbers count from the SYN's. In the numbers of a segment `.` stands for what the
+last one in its direction had, `+` for the sequence number that follows it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from wire import ACK, CWR, ECE, FIN, LOCAL, PORT, SYN, Segment
 
 WALL = 1_700_000_000 * 10**9  # the wall clock's lead on the monotonic one
 BEGIN = 2_048_000_000  # scripts begin when this divides the time, ns: 512 ticks
-SYSTEM_CALL = 100  # ns of the virtual clock
 TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ, TCP_INFO, TCP_CONGESTION = 19, 20, 21, 11, 13
 
 
@@ -85,9 +84,9 @@ class Exchange:
     def now(self) -> int:
         return (time.clock_gettime_ns(time.CLOCK_MONOTONIC) - self.begin) // 1000
 
-    def soon(self) -> int:
-        """When the next system call is carried out: each takes so long to begin."""
-        return (time.clock_gettime_ns(time.CLOCK_MONOTONIC) + SYSTEM_CALL - self.begin) // 1000
+    def instant(self) -> int:
+        """In ns, for the record: the next system call is carried out then."""
+        return time.clock_gettime_ns(time.CLOCK_MONOTONIC) - self.begin
 
     def at(self, when: int, what: Callable[[], None]) -> None:
         self.order += 1
@@ -109,7 +108,7 @@ class Exchange:
             self.settle()
         if len(self.lines) < self.most:
             self.sleep(self.s.limit)
-        self.log(self.now(), ".")
+        self.log(self.instant(), ".")
         self.end()
 
     def sleep(self, until: int) -> None:
@@ -136,7 +135,7 @@ class Exchange:
             self.read()
         for when, to, segment in self.tap.read():
             if to == self.peer:
-                self.sent((when - WALL - self.begin) // 1000, segment)
+                self.sent(when - WALL - self.begin, segment)
         self.inform()
 
     def inform(self) -> None:
@@ -146,7 +145,7 @@ class Exchange:
         state = (*struct.unpack("II", info[80:84] + info[76:80]), info[1])
         if state != self.told:
             self.told = state
-            self.log(self.now(), "i " + " ".join(map(str, state)))
+            self.log(self.instant(), "i " + " ".join(map(str, state)))
 
     # --- The program
 
@@ -180,7 +179,7 @@ class Exchange:
         end.setsockopt(socket.SOL_SOCKET, 32, 8 << 20)  # SO_SNDBUFFORCE
 
     def connect(self, end: socket.socket) -> None:
-        self.log(self.soon(), "c")
+        self.log(self.instant(), "c")
         with contextlib.suppress(BlockingIOError):
             end.connect((self.peer, PORT))
 
@@ -189,7 +188,7 @@ class Exchange:
         self.flush()
         if self.socket is None:
             return
-        self.log(self.soon(), f"w {count}" if what == "w" else "s")
+        self.log(self.instant(), f"w {count}" if what == "w" else "s")
         try:
             if what == "w":
                 assert self.socket.send(bytes(count)) == count
@@ -201,8 +200,11 @@ class Exchange:
     def read(self) -> None:
         """The program reads all that there is."""
         with contextlib.suppress(OSError):
-            while self.socket is not None and self.socket.recv(1 << 20):
-                pass
+            while self.socket is not None:
+                when = self.instant()
+                if not self.socket.recv(1 << 20):
+                    break
+                self.log(when, "r")
 
     def end(self) -> None:
         for end in (self.socket, self.listener):
@@ -242,18 +244,19 @@ class Exchange:
         """What arrives at one instant does so in one system call, within which time stands still."""
         if self.batch:
             frames = [frame for _, frame in self.batch]
-            when = self.soon()
+            when = self.instant()
             self.tap.write(frames)
             for text, _ in self.batch:
                 self.log(when, text)
             self.batch = []
 
     def sent(self, when: int, seg: Segment) -> None:
-        """The kernel sent a segment."""
+        """The kernel sent a segment, at an instant."""
         if self.iss is None and seg.flags & SYN:
             self.iss = seg.seq
             self.nxt = seg.seq + 1
         self.log(when, self.text(">", seg, self.iss or 0, self.s.peer_iss))
+        when //= 1000
         if seg.flags & SYN:
             if self.established:
                 return
