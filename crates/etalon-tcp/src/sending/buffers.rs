@@ -93,15 +93,23 @@ impl Buffers {
         }
     }
 
-    /// A program that waits for its socket writes into buffers of `size` bytes. `sends`: into the first that has unsent bytes.
+    /// A program that waits for its socket writes into buffers of `size` bytes. `sends`: into the first that has unsent bytes. What it wrote
+    /// before it waited counts on.
     pub fn begin(&mut self, size: u32, sends: bool) {
         self.older = 0;
         self.size = size;
         self.newer_size = size;
         if sends {
             self.writing = true;
-            self.since = 0;
             self.all = false;
+        }
+    }
+
+    /// It has written `bytes` behind the first buffer, or while nothing is sent. `fills`: the buffer that they are in is full now.
+    pub fn note_written(&mut self, bytes: u32, fills: bool, half_window: u32) {
+        self.since = self.since.saturating_add(bytes);
+        if fills && self.since > half_window {
+            self.since = 0;
         }
     }
 

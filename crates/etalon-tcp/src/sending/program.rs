@@ -109,13 +109,14 @@ impl<C: CongestionControl> Sender<C> {
         }
         program.forget_acked(self.una);
         let size = Buffers::size_for(mss, self.max_window);
-        let first_is_last = program.behind.is_empty();
-        self.buffers.begin(size, first_is_last);
+        // Behind a full buffer another is begun, and nothing is sent.
+        let fills_first = program.behind.is_empty() && self.buffers.front < size;
+        self.buffers.begin(size, fills_first);
         let tail = program.behind.back().copied().unwrap_or(self.buffers.front);
         if tail < size {
             program.pushed.pop_back(); // it is filled up
         }
-        if first_is_last {
+        if fills_first {
             self.fill_as_written();
         } else {
             self.write_the_rest();
@@ -174,19 +175,21 @@ impl<C: CongestionControl> Sender<C> {
             let size = self.buffers.size_now();
             let front = &mut self.buffers.front;
             let last = program.behind.back_mut().or((*front > 0).then_some(front));
-            let bytes = match last {
+            let (bytes, now) = match last {
                 Some(last) if *last < size => {
                     let bytes = writable.min((size - *last).into()) as u32;
                     *last += bytes;
-                    bytes
+                    (bytes, *last)
                 }
                 _ => {
                     let bytes = writable.min(size.into()) as u32;
                     program.behind.push_back(bytes);
-                    bytes
+                    (bytes, bytes)
                 }
             };
             self.accept(bytes.into());
+            let half = self.max_window / 2;
+            self.buffers.note_written(bytes, now == size, half);
             wrote = true;
         }
         let end = self.nxt.wrapping_add(self.pending as u32);
@@ -344,6 +347,39 @@ mod tests {
         assert_eq!(told_by_ss(&mut alone), (34, 82_800, 87_552));
         assert_eq!(alone.snd.buffers.front, 12 * SEGMENT);
         assert_eq!(program(&alone).behind, [22 * SEGMENT]);
+    }
+
+    /// The first ten segments are acknowledged, and `cwnd` are sent; then one more is acknowledged, which is no reason to send two, and the
+    /// program goes on. Returns what is sent then.
+    fn sent_as_it_goes_on(cwnd: u32) -> Vec<u32> {
+        let mut alone = writing();
+        assert_eq!(alone.send_segments().len(), 10);
+        alone.ack(300_000, 10, &[], Flags(0));
+        alone.snd.paths.active.window.cwnd = cwnd;
+        assert_eq!(alone.send_segments().len(), cwnd as usize);
+        alone.ack(250_000, 11, &[], Flags(0));
+        alone.send_segments()
+    }
+
+    /// In captures of the Linux engine (Reno at 2 Gb/s, round trip 150 us; TDTCP with ten in flight) the program fills the first buffer up, and
+    /// two segments of it leave at once; but not if with what it wrote before it waited more than half of the window has been written.
+    #[test]
+    fn what_fills_up_a_buffer_that_waits_may_let_it_go() {
+        assert_eq!(sent_as_it_goes_on(10), [20, 21]);
+        assert_eq!(sent_as_it_goes_on(20), []);
+    }
+
+    /// As seen there, too.
+    #[test]
+    fn what_is_written_behind_a_full_buffer_does_not_let_it_go() {
+        for (front, sends) in [(22, false), (21, true)] {
+            let mut alone = writing();
+            assert_eq!(alone.send_segments().len(), 10);
+            alone.snd.buffers.front = front * SEGMENT;
+            alone.snd.program.as_mut().expect("it writes").waits = false;
+            alone.snd.begin_writing(SEGMENT);
+            assert_eq!(alone.snd.buffers.is_writing(), sends);
+        }
     }
 
     #[test]
