@@ -152,6 +152,15 @@ def test_unknown_figure_lists_those_that_exist() -> None:
         figures.get("x")
 
 
+def test_figures_of_nothing_say_so() -> None:
+    (ax,) = figures.draw("fct_size", run()).axes  # of flows without an end
+    assert [text.get_text() for text in ax.texts] == ["nothing was measured"]
+    (ax,) = figures.draw("latency_cdf", run()).axes
+    assert not ax.texts
+    with pytest.raises(EtalonError, match="no week of circuits to draw; the figure slices"):
+        figures.draw("schedule", et.Plan.load(ROOT / "examples/opera.toml"))
+
+
 def test_several_runs_need_names() -> None:
     with pytest.raises(EtalonError, match="several runs need names for the legend"):
         figures.draw("latency_cdf", [1, 2])
@@ -231,7 +240,7 @@ class TestWeek:
 
     def test_no_circuits(self) -> None:
         assert weeks.of_plan({**resolved(), "schedule": None}) is None
-        with pytest.raises(ValueError, match="no circuits"):
+        with pytest.raises(EtalonError, match="no week of circuits"):
             figures.draw("schedule", Plan({**resolved(), "schedule": None}))
 
 
@@ -542,6 +551,9 @@ def test_a_gantt_chart_of_one_of_two_jobs_says_which() -> None:
             for begin, until in ((row["asked_ns"], row["granted_ns"]), (row["up_ns"], down)):
                 expected += min(until, end) > max(begin, start)
         assert sum(len(one.get_paths()) for one in hatched) == expected > 0
+        web = gantt.interactive(done, iteration=1, job=job)
+        assert web.layout.yaxis.automargin, "the ranks' names are not cut off"
+        assert "circuit asked for by another job" in [bars.name for bars in web.data]
 
 
 def test_a_gantt_chart_of_the_only_job_names_no_job() -> None:

@@ -198,6 +198,8 @@ def test_prose() -> None:
 def test_claims_are_worded_and_counted() -> None:
     claims = report.Claims(CLAIMS)
     assert claims.tally == "1 of 3 claims reproduced, 1 differs, 1 without a measurement."
+    assert claims.tally in claims.html()
+    assert claims.tally not in report.Claims(CLAIMS, counted=False).html()
     page = Page(render("x", [report.Section("Claims", [claims])]))
     assert "✓ reproduced" in page.text
     assert "✗ differs by -10.6 points" in page.text

@@ -16,6 +16,7 @@ import etalon as et
 from etalon.errors import EtalonError, PlanError, PlanWarning
 from etalon.plan import Plan
 from etalon.results import TABLES, Run
+from etalon.results.highlights import rows_of
 from etalon.results.metrics import METRICS
 
 
@@ -107,6 +108,12 @@ def test_a_percentile_is_within_a_bin_of_the_exact_one(
 def test_where_nothing_was_measured_there_is_no_number(run: Run) -> None:
     assert math.isnan(run.latency(50, pair=(2, 0)))
     assert with_histogram(run, []).summary()["latency_p50"] is None
+
+
+def test_amounts_much_smaller_than_others_have_a_unit_of_their_own() -> None:
+    rows = rows_of({"latency_p50": 2.0, "latency_p99": 140.0, "fct_p99": 100_000.0})
+    amounts = [(value, unit) for _, value, unit, _ in rows]
+    assert amounts == [("2", "µs"), ("0.1400", "ms"), ("100", "ms")]
 
 
 def test_a_percentile_is_no_share(run: Run) -> None:

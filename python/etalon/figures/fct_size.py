@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -68,8 +69,11 @@ def draw(
             marker=style.marker(index),
             label=name,
         )
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+    if any(
+        np.size(line.get_xdata(orig=False)) for line in ax.lines
+    ):  # else there is nothing to take a logarithm of
+        ax.set_xscale("log")
+        ax.set_yscale("log")
     if statistic.startswith("slowdown"):
         for axis in (ax.yaxis.set_major_formatter, ax.yaxis.set_minor_formatter):
             axis(FuncFormatter(lambda value, _: f"{value:g}"))

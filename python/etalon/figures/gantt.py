@@ -351,7 +351,7 @@ def interactive(
                 x=[length for *_, length in every],
                 y=[mine[row] for row, *_ in every],
                 orientation="h",
-                name=f"{what} {whom}".strip(),
+                name=f"{what} {whom}".replace("for for", "for by").strip(),
                 marker={
                     "color": COLOURS[what],
                     "line": {"width": 0},
@@ -361,6 +361,11 @@ def interactive(
             )
     figure.update_layout(barmode="overlay")
     figure.update_xaxes(title_text="time in the iteration (µs)", range=span_us)
-    figure.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=[*rows, *names])
+    figure.update_yaxes(
+        autorange="reversed",
+        automargin=True,
+        categoryorder="array",
+        categoryarray=[*rows, *names],
+    )
     figure.update_layout(height=max(380, 120 + 18 * (len(rows) + len(names))))
     return figure

@@ -40,7 +40,10 @@ class Entry:
             from etalon.figures import style
 
             with style.context():
-                return function(*args, **kwargs)
+                figure = function(*args, **kwargs)
+                if not any(hasattr(one, "transAxes") for one in (*args, kwargs.get("ax"))):
+                    style.note_empty(figure)
+                return figure
 
         return styled
 

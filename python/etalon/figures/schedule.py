@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
+from etalon.errors import EtalonError
 from etalon.figures import style, weeks
 from etalon.figures.types import PlanLike, RunLike
 
@@ -30,7 +31,9 @@ def _plan(run: RunLike | PlanLike) -> dict[str, Any]:
 def _week_of(resolved: dict[str, Any]) -> weeks.Week:
     week = weeks.of_plan(resolved)
     if week is None:
-        raise ValueError("this plan has no circuits and therefore no schedule to draw")
+        raise EtalonError(
+            "this plan has no week of circuits to draw; the figure slices draws those of circuit switches"
+        )
     return week
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import matplotlib as mpl
+import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -137,6 +138,15 @@ def figure_of(ax: Axes) -> Figure:
     if figure is None:
         raise ValueError("the axes belong to no figure")
     return figure
+
+
+def note_empty(figure: Figure) -> None:
+    """Says so in axes in which nothing was drawn."""
+    for ax in figure.axes:
+        drawn = [line for line in ax.lines if np.size(line.get_xdata(orig=False))]
+        if ax.axison and not (drawn or ax.patches or ax.collections or ax.images):
+            middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
+            ax.text(0.5, 0.5, "nothing was measured", color="0.5", **middle)
 
 
 def legend(ax: Axes, *, columns: int = 1, outside: bool = False, **kwargs: Any) -> None:

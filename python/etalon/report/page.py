@@ -128,6 +128,8 @@ class Claims:
     """
 
     rows: Sequence[Mapping[str, Any]]
+    counted: bool = True
+    """Whether the tally stands above the table."""
 
     @property
     def tally(self) -> str:
@@ -148,7 +150,8 @@ class Claims:
         )
         rows = "\n".join(self._row(row) for row in self.rows)
         table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>"
-        return f'<p>{html.escape(self.tally)}</p>\n<div class="table">{table}</div>'
+        above = f"<p>{html.escape(self.tally)}</p>\n" if self.counted else ""
+        return f'{above}<div class="table">{table}</div>'
 
     @staticmethod
     def _row(row: Mapping[str, Any]) -> str:

@@ -142,7 +142,7 @@ def _sections(
         first.append(report.Prose(text, warning=True))
     differing = [row for row in rows if str(row["verdict"]).startswith("differs")]
     if differing:
-        first.append(report.Claims(differing))
+        first.append(report.Claims(differing, counted=False))
     sections = [report.Section("In short", first)]
     grouped: dict[str, list[FigureEntry]] = {}
     for figure in covered:

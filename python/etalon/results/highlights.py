@@ -238,7 +238,7 @@ _CAPTIONS = {
 
 
 def summary_rows(run: Shown) -> list[tuple[str, str, str, str]]:
-    """Every metric that the run has: what it is, value, unit, name. Metrics of one dimension share a unit."""
+    """Every metric that the run has: what it is, value, unit, name. Metrics of one dimension share a unit, if it suits them."""
     return rows_of({name: value for name, value in run.summary().items() if value is not None})
 
 
@@ -249,5 +249,7 @@ def rows_of(values: Mapping[str, float]) -> list[tuple[str, str, str, str]]:
     for name, value in values.items():
         metric = METRICS[name]
         scale = units(metric.unit, [value])
+        if 0 < abs(value) < scale.size / 10:  # 2 us beside 100 ms
+            scale = amounts.scale([value], metric.unit)
         rows.append((metric.description, scale.text(value), scale.unit, name))
     return rows
