@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,6 +60,15 @@ class OpenVSwitch(Database):
         super().__init__(folder)
         dummy = "--enable-dummy=override", "--disable-system"
         self._parts.append(self._start("ovs-vswitchd", *dummy, self.remote))
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """The switch does nothing meanwhile; its connections stay open."""
+        self._parts[-1].send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._parts[-1].send_signal(signal.SIGCONT)
 
     def vsctl(self, *words: str) -> str:
         return self._run("ovs-vsctl", f"--db={self.remote}", "--timeout=20", *words)

@@ -17,6 +17,7 @@ from controller_beside import ControllerBeside
 from fabric import until
 from model_switch import ModelSwitch, message
 from networks import tables
+from openvswitch import open_vswitch
 
 from conftest import need_module
 
@@ -67,6 +68,27 @@ def test_a_switch_that_answers_keeps_its_place_and_a_dead_one_makes_room(
             )
             assert not third.has_ended.is_set()
         until(lambda: "t1" not in there(controller))
+
+
+def test_two_of_open_vswitch_with_one_datapath_id(
+    controller: ControllerBeside, tmp_path: Path
+) -> None:
+    """The second one tries again every second, and gets the place when the first one hangs."""
+    where = f"tcp:127.0.0.1:{controller.port}"
+    with open_vswitch(tmp_path / "first") as first, open_vswitch(tmp_path / "second") as second:
+        port = ("add-port", "b1", "p1", "--", "set", "interface", "p1", "type=dummy")
+        first.bridge("b1", 1, where)
+        first.vsctl(*port)
+        until(lambda: "t1" in there(controller))
+        second.bridge("b1", 1, where)
+        second.vsctl(*port)
+        until(lambda: controller.metric("etalon_otcp_switches_refused_total") >= 2)
+        assert any("names it too" in problem for problem in problems(controller))
+        assert "is gone" not in controller.log.read_text()
+        with first.hanging():
+            until(lambda: "answers no more, and is closed" in controller.log.read_text())
+            until(lambda: "t1" in there(controller))
+            assert "is gone" not in controller.log.read_text()
 
 
 def test_strangers_that_name_switches_of_no_file_keep_no_switch_out(
