@@ -435,3 +435,24 @@ def test_whatever_stands_in_a_plan_the_error_is_a_sentence(changes: dict[str, An
         assert all(": " in line for line in said.split("\n"))
     else:
         assert Plan.from_toml(plan.to_toml()) == plan
+
+
+@pytest.mark.parametrize(
+    ("threshold", "resize", "warned"),
+    [
+        (15, None, False),
+        (16, None, True),
+        (16, {"packets": 50}, False),
+        (16, {"packets": 31}, True),
+    ],
+)
+def test_a_threshold_that_no_queue_reaches_is_warned_of(
+    threshold: int, resize: dict[str, Any] | None, warned: bool
+) -> None:
+    voq = {"packets": 16, **({"resize": resize} if resize else {})}
+    net = et.network(voq=voq, marking={"threshold": threshold})
+    plan = et.experiment(net, et.bulk(0, 1, cc="dctcp"))
+    sentence = (
+        f"network.marking.threshold is {threshold}, but VOQs hold 16 packets: none will be marked"
+    )
+    assert (sentence in plan.warnings) == warned

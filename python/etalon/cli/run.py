@@ -343,7 +343,7 @@ def _milliseconds(value: float | None) -> str:
 
 
 def _ratio(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
+    return "-" if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
 def _gbps(rate: float | None) -> str:

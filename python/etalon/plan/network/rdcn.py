@@ -263,9 +263,15 @@ class Network(Racks):
         """What flows with these congestion controls will not find here."""
         if "dctcp" in controls and self.marking is None:
             yield "flows use dctcp, but network.marking is not set: no packet will be marked"
+        marking, resize = self.marking, self.voq.resize
+        if "dctcp" in controls and marking is not None:
+            longest = max((self.voq.packets, *(pair.packets for pair in self.voq.pairs)))
+            if marking.threshold >= longest and (
+                resize is None or marking.threshold_big >= resize.packets
+            ):
+                yield f"network.marking.threshold is {marking.threshold}, but VOQs hold {longest} packets: none will be marked"
         if "retcp" in controls and self.ece is None:
             yield "flows use retcp, but network.ece is not set: it will never learn of a circuit"
-        resize = self.voq.resize
         if resize is not None and week and resize.before >= week:
             yield (
                 f"network.voq.resize.before is {rounded(resize.before)}, as long as the week of "
