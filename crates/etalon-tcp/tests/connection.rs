@@ -338,6 +338,30 @@ fn holes_and_their_filling_are_acknowledged_at_once_most_recent_block_first() {
     assert_eq!(b.end.bytes_received(), u64::from(18 * MSS));
 }
 
+/// In captures of the Linux engine (CUBIC over days of 100 us, MTU 1500): what comes next to a hole, or fills it, is acknowledged before it is read.
+/// Until then it takes memory like what waits beyond the hole, so the window is smaller.
+#[test]
+fn what_comes_beside_a_hole_is_read_after_its_acknowledgement() {
+    const MSS: u32 = 1448;
+    let config = Config {
+        mss: 1448,
+        ..Config::default()
+    };
+    let mut b = Bench::client(Connection::client(config, Reno), RTT, |_| {});
+    let mut window = |n: u32| {
+        let acks = b.data(n * MSS, (n + 1) * MSS, false);
+        acks.first().map(|ack| ack.window)
+    };
+    assert_eq!((0..11).filter_map(&mut window).last(), Some(501));
+    assert_eq!(
+        [18, 11, 19, 20].map(&mut window),
+        [501, 495, 498, 498].map(Some)
+    );
+    (21..30).chain(12..17).for_each(|n| _ = window(n));
+    assert_eq!(window(17), Some(436));
+    assert_eq!((30..33).find_map(&mut window), Some(501), "it was read");
+}
+
 #[test]
 fn duplicates_are_reported_as_dsack() {
     let mut b = receiver();

@@ -50,10 +50,10 @@ fn exchange(name: &str, seed: u64, options: bool) -> u64 {
 #[test]
 fn every_segment_of_random_exchanges_is_as_before() {
     let golden = [
-        ("reno", 0x56f7_5b1a_21f2_b4ae, 0x29a3_7313_dc46_af6d),
-        ("cubic", 0xafda_c4c3_a4d0_49fb, 0xb5d5_e8f7_eada_82fe),
-        ("dctcp", 0x8599_22a1_628c_4513, 0x222f_1140_e5e5_064c),
-        ("scalable", 0x226c_6ea8_c43e_c7fb, 0xcfdc_515e_9a4a_b952),
+        ("reno", 0x22e9_aabf_82d0_0278, 0xc61f_7d46_95a3_0a4a),
+        ("cubic", 0xbd8d_cef1_715e_bf59, 0xf56d_0887_d8f4_8d25),
+        ("dctcp", 0xe214_ce62_34d2_075c, 0x2b3d_06a1_04d0_0fec),
+        ("scalable", 0xe1d6_5062_4a33_03b6, 0x3dc6_4db7_a8ea_4655),
     ];
     let found = golden.map(|(name, ..)| {
         let digest = |options| (0..60).fold(0, |d, seed| mix(d, exchange(name, seed, options)));

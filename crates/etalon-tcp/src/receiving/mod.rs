@@ -57,6 +57,10 @@ pub(crate) struct Waiting {
     /// In order and not yet read, with its memory.
     unread: VecDeque<Buffer>,
     unread_memory: u32,
+    /// What came at this time is read once it is acknowledged.
+    reads_late: Option<Clock>,
+    /// That was read, and no window has been offered since.
+    read_late: bool,
     pub compression: SackCompression,
     pub prior_ack: Option<PriorAck>,
 }
@@ -67,6 +71,8 @@ impl Fresh for Waiting {
             held: Reassembly::NOTHING,
             unread: VecDeque::new(),
             unread_memory: 0,
+            reads_late: None,
+            read_late: false,
             compression: SackCompression::NONE,
             prior_ack: None,
         };
@@ -96,6 +102,7 @@ pub(crate) struct Receiver {
     buffer: u32,
     max_buffer: u32,
     memory: fn(u32) -> Memory,
+    /// Who reads at once does so; not while what came beside a hole waits for its ACK.
     auto_read: bool,
     pub advertised_mss: u32,
     /// Bytes of options on each segment.
@@ -236,11 +243,14 @@ impl Receiver {
         waiting.is_some_and(|waiting| waiting.prior_ack.is_some())
     }
 
-    /// No ACK is held back any more.
+    /// No ACK is held back any more, and what waited for one is read.
     #[inline]
     pub fn release_held_back(&mut self) {
         if let Some(waiting) = self.waiting.changed_mut() {
             waiting.compression.ack_sent();
+            if waiting.reads_late.is_some() {
+                self.read_late();
+            }
         }
     }
 
@@ -276,6 +286,7 @@ impl Receiver {
     pub fn expects_nothing_but_data(&self) -> bool {
         let waits = |waiting: &Waiting| {
             !waiting.unread.is_empty()
+                || waiting.read_late
                 || !waiting.held.is_empty()
                 || waiting.held.has_blocks()
                 || waiting.prior_ack.is_some()
@@ -338,6 +349,9 @@ impl Receiver {
     ) -> bool {
         if let Some(waiting) = self.waiting.changed_mut() {
             waiting.held.forget_duplicate();
+            if waiting.reads_late.is_some() {
+                self.read_late();
+            }
         }
         let fin = flags.contains(Flags::FIN);
         let end = seq.wrapping_add(len + u32::from(fin));
@@ -439,7 +453,7 @@ impl Receiver {
             self.keep_and_grow(before_nxt, len);
         }
         if self.has_hole() {
-            self.release(before_nxt, len);
+            self.release(clock, before_nxt, len);
             if !self.has_hole() {
                 // The last hole is filled (RFC 5681, section 4.2).
                 self.acks.hasten();
@@ -570,6 +584,8 @@ impl Receiver {
             self.acks.delay(clock, srtt_us);
         } else if !(self.sack && self.holds_back(clock, srtt_us)) {
             self.acks.hasten();
+        } else {
+            self.read_late();
         }
     }
 

@@ -69,7 +69,9 @@ impl Receiver {
     /// The window that the buffer has room for.
     #[inline]
     pub(super) fn offer(&mut self) -> u32 {
-        let takes = |waiting: &Waiting| waiting.unread_memory > 0 || !waiting.held.is_empty();
+        let takes = |waiting: &Waiting| {
+            waiting.unread_memory > 0 || !waiting.held.is_empty() || waiting.read_late
+        };
         if self.waiting.changed().is_some_and(takes) {
             self.offer_beside_what_is_held()
         } else {
@@ -88,6 +90,7 @@ impl Receiver {
 
     #[cold]
     pub(super) fn offer_beside_what_is_held(&mut self) -> u32 {
+        self.waiting.read_late = false;
         let room = Room {
             buffer: self.buffer,
             taken: self.taken(),
@@ -153,12 +156,17 @@ impl Receiver {
         waiting.unread.push_back(buffer);
     }
 
-    /// The `len` bytes from `start` on reach what is held, or a part of it.
+    /// The `len` bytes from `start` on came while something is held, perhaps next to them. Who reads at once reads that once it is acknowledged,
+    /// as seen on Linux, where an ACK goes out before programs run unless it waits for them.
     #[cold]
-    pub(super) fn release(&mut self, start: u32, len: u32) {
-        if self.auto_read && len > 0 {
-            let end = start.wrapping_add(len);
-            self.keep_unread(Buffer::new(start, end, (self.memory)(len)));
+    pub(super) fn release(&mut self, clock: &Clock, start: u32, len: u32) {
+        if self.auto_read {
+            if len > 0 {
+                let end = start.wrapping_add(len);
+                self.keep_unread(Buffer::new(start, end, (self.memory)(len)));
+            }
+            self.waiting.reads_late = Some(clock.clone());
+            self.auto_read = false;
         }
         let mut released = Vec::new();
         let next = |buffer| released.push(buffer);
@@ -179,6 +187,16 @@ impl Receiver {
             self.tune(clock, self.bytes);
         } else {
             self.take(clock, u64::MAX);
+        }
+    }
+
+    /// The application reads what came while something was held.
+    #[cold]
+    pub(super) fn read_late(&mut self) {
+        if let Some(clock) = self.waiting.reads_late.take() {
+            self.auto_read = true;
+            self.read(&clock, u64::MAX);
+            self.waiting.read_late = true;
         }
     }
 
