@@ -44,6 +44,9 @@ LEAST_QUIET_S = 6.0
 VERSION_S = 20.0
 """A launcher that has not said its version by then is none."""
 
+NO_HOOKS = "n"
+"""To replace mmap() and others, which serves only cards that read memory themselves, UCX polls the counter for 40 ms."""
+
 _OF_OPEN_MPI = {
     # 4 reads OMPI_MCA_, and what became of its runtime in 5 reads PRTE_MCA_.
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -63,6 +66,7 @@ _OF_OPEN_MPI = {
     "OMPI_MCA_hwloc_base_binding_policy": "none",
     "PRTE_MCA_hwloc_default_binding_policy": "none",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "UCX_MEM_EVENTS": NO_HOOKS,  # its components load UCX, though TCP carries all
 }
 _OF_MPICH = {
     "HYDRA_LAUNCHER": "rsh",
@@ -73,8 +77,7 @@ _OF_MPICH = {
     "UCX_NET_DEVICES": DEVICE,
     # A thread that spins for a lock while its holder is in a system call stops virtual time, since computing takes none.
     "UCX_USE_MT_MUTEX": "y",
-    # To replace mmap() and others, which serves only cards that read memory themselves, UCX polls the counter for 40 ms.
-    "UCX_MEM_EVENTS": "n",
+    "UCX_MEM_EVENTS": NO_HOOKS,
     "FI_PROVIDER": "tcp",
     "FI_TCP_IFACE": DEVICE,
 }
