@@ -382,6 +382,25 @@ mod tests {
         }
     }
 
+    /// Blocks of SACK take room in segments: buffers that begin then are smaller, and those that are full stay as they are. (It was cut to the
+    /// new size, its end was in no buffer, and the sender looked for it for ever.)
+    #[test]
+    fn a_full_buffer_stays_where_segments_become_smaller() {
+        let mut alone = Alone::with_mss("reno", SEGMENT);
+        (alone.snd.window, alone.snd.max_window) = (65_160, 65_160);
+        alone.snd.program = Some(Box::new(Program::new(6 << 20, true)));
+        let size = Buffers::size_for(SEGMENT, 65_160);
+        alone.snd.write_as_there_is_room(size.into(), Some(SEGMENT));
+        alone.snd.fill_as_written();
+        alone.snd.stop_writing();
+        assert_eq!(alone.snd.buffers.front, size);
+        alone.snd.write_as_there_is_room(372, Some(SEGMENT - 12));
+        alone.snd.stop_writing();
+        assert_eq!(alone.snd.pending, u64::from(size) + 372);
+        assert_eq!(alone.snd.buffers.front, size);
+        assert_eq!(program(&alone).behind, [372]);
+    }
+
     #[test]
     fn fin_waits_until_all_is_handed_over() {
         let mut alone = writing();
