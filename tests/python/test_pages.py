@@ -14,11 +14,8 @@ from etalon.errors import PlanError
 
 STALE: set[str] = {
     "docs/circuits-tcp.md",
-    "docs/jobs.md",
-    "docs/reconfigure.md",
     "docs/tdn.md",
     "docs/tdtcp-beyond.md",
-    "docs/training.md",
     "docs/validation.md",
     "papers/etalon18/README.md",
     "papers/nsdi20/README.md",
