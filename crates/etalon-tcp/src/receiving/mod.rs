@@ -9,21 +9,21 @@ mod offer;
 mod reassembly;
 mod round_trip;
 mod sack_compression;
+mod waiting;
 mod window;
 
 use self::autotune::Autotune;
 use self::delayed_ack::{DelayedAck, MAX_QUICK_ACKS};
-use self::reassembly::{Kept, Reassembly};
-use self::sack_compression::SackCompression;
+use self::reassembly::Kept;
+pub(crate) use self::waiting::{PriorAck, Waiting};
 use crate::memory::Buffer;
 use crate::outlet::Outlet;
-use crate::rare::{Fresh, Rare};
+use crate::rare::Rare;
 use crate::segment::Flags;
 use crate::seq::{after, before, earlier};
 use crate::stats::OfReceiver;
 use crate::timers::{Clock, Purpose};
 use crate::{Config, Memory};
-use std::collections::VecDeque;
 
 /// Segment size assumed before the first data (RFC 9293's default).
 const DEFAULT_MSS: u32 = 536;
@@ -31,53 +31,12 @@ const DEFAULT_MSS: u32 = 536;
 /// Smallest segment that may be a peer's full one (RFC 9293 has no least).
 const LEAST_MSS: u32 = 88;
 
-/// An acknowledgement that must go out with an earlier state of the receiver.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum PriorAck {
-    /// Before marks began or ended (DCTCP).
-    Marks { ack: u32, ece: bool },
-    /// Held back until its timer fired, with the timestamp of what it was held back with last.
-    HeldBack,
-    /// Before the range that the latest arrival belongs to was reported first.
-    Range,
-}
-
 /// ECN bits of an incoming segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Marks {
     pub ce: bool,
     pub ect: bool,
     pub cwr: bool,
-}
-
-/// What waits: beyond a hole, to be read, or to be acknowledged. At most ends nothing ever does.
-#[derive(Clone, Debug)]
-pub(crate) struct Waiting {
-    pub held: Reassembly,
-    /// In order and not yet read, with its memory.
-    unread: VecDeque<Buffer>,
-    unread_memory: u32,
-    /// What came at this time is read once it is acknowledged.
-    reads_late: Option<Clock>,
-    /// That was read, and no window has been offered since.
-    read_late: bool,
-    pub compression: SackCompression,
-    pub prior_ack: Option<PriorAck>,
-}
-
-impl Fresh for Waiting {
-    fn fresh() -> &'static Waiting {
-        static NOTHING: Waiting = Waiting {
-            held: Reassembly::NOTHING,
-            unread: VecDeque::new(),
-            unread_memory: 0,
-            reads_late: None,
-            read_late: false,
-            compression: SackCompression::NONE,
-            prior_ack: None,
-        };
-        &NOTHING
-    }
 }
 
 /// One end's receiving half.
