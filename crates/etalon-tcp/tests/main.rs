@@ -5,6 +5,7 @@ mod bulk;
 mod cc_model;
 mod common;
 mod connection;
+mod ecn;
 mod embedding;
 mod exchanges;
 mod golden;
