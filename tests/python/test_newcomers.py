@@ -33,7 +33,7 @@ def test_other_words_for_schedules_are_understood(etalon: Command) -> None:
     answer = etalon("list", "rotation")
     assert answer.code == 2
     assert '"strobe"' in answer.err
-    assert "a kind of schedule: `etalon list schedulers`" in etalon("list", "rotor").err
+    assert "`etalon list schedulers` has it" in etalon("list", "rotor").err
 
 
 def test_every_other_word_leads_to_a_kind() -> None:
