@@ -64,6 +64,7 @@ def test_blocks_of_a_page_are_run_in_one_folder(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_recipe_from_a_trace_to_an_iteration_and_a_gantt_chart(tmp_path: Path) -> None:
     """As the site runs it: a training is recorded anew, the recorded one runs, and the page's sentences hold."""
     need_module("google.protobuf", "chakra")
