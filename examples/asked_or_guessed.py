@@ -25,7 +25,7 @@ DEEDS = (et.compute("300us", jitter="30us"), et.all_reduce("4MB", algorithm="swi
 for name, week in WEEKS.items():
     circuits = "each" if name.startswith("asked") else "none"
     job = et.job(*DEEDS, iterations=5, circuits=circuits)
-    plan = et.experiment(net, week, job, tdf=1, warmup="0ms", duration="200ms", end_when_done=True)
+    plan = et.experiment(net, week, job, tdf=1, warmup="0ms", duration="2s", end_when_done=True)
     runs = et.run_many([plan.replace({"seed": seed}) for seed in (1, 2, 3)])
     took = sorted(run.iteration_time(50) for run in runs)
     busbw = sorted(run.busbw / 1e9 for run in runs)

@@ -112,11 +112,16 @@ def test_a_trace_runs_on_linux_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("algorithm", "ranks", "size"),
-    [("swing", 8, "2MB"), ("swing", 16, "4MB"), ("cyclic", 8, "2MB")],
+    [
+        ("swing", 8, "2MB"),
+        ("swing", 16, "4MB"),
+        ("cyclic", 8, "2MB"),
+        ("recursive-doubling", 8, "1MB"),
+    ],
 )
 def test_circuits_are_asked_for(algorithm: str, ranks: int, size: str) -> None:
     """These need the circuits of each step: as many changes, dark for as long, as on the simulator."""
-    work = et.job(et.all_reduce(size, algorithm=algorithm), circuits="each", iterations=2)
+    work = et.job(et.all_reduce(size, algorithm=algorithm), circuits="each", iterations=4)
     sim, linux = both(circuits(ranks, work, reconfiguration="10us", hold="0us"))
     for column in ("changes", "dark_ns"):
         assert linux.iterations[column].to_list() == sim.iterations[column].to_list()

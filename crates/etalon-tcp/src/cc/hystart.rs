@@ -53,7 +53,7 @@ struct Round {
     samples: u8,
 }
 
-/// What allows for bursts: the path, as the last ACK left it, and the segments of a burst.
+/// What allows for bursts: the path, as the last ACK left it, and the full segments of a burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Bursts {
     srtt: u32,
@@ -142,13 +142,14 @@ impl Bursts {
     /// The longest allowance, in us.
     const LONGEST: u64 = 1_000;
 
-    /// The time that a burst takes at the pacing rate which the last ACK left, in us; this one is remembered. The size of segments is what
-    /// the ACK acknowledged, per segment.
+    /// The time that a burst takes at the pacing rate which the last ACK left, in us; this one is remembered. A pace counts full segments,
+    /// as whose size the largest passes that an ACK has acknowledged, per segment.
     fn allowance(&mut self, window: &Window, ack: &Ack) -> u64 {
         let bytes = u64::from(ack.una.wrapping_sub(ack.prior_una));
         if let Some(segments) = (Self::BYTES * u64::from(ack.acked)).checked_div(bytes) {
-            if segments > 0 {
-                self.segments = u32::try_from(segments).unwrap_or(u32::MAX);
+            let segments = u32::try_from(segments).unwrap_or(u32::MAX);
+            if segments > 0 && (self.segments == 0 || segments < self.segments) {
+                self.segments = segments;
             }
         }
         let burst = u64::from(self.segments) * u64::from(self.srtt);
@@ -289,6 +290,27 @@ mod tests {
             (u32::MAX, 16_000),
         ] {
             assert_eq!(rtt_thresh(min_rtt), thresh);
+        }
+    }
+
+    /// As seen on Linux where a handshake's window ends with a segment of 84 bytes: a burst has no more segments for it.
+    #[test]
+    fn small_segments_are_no_measure() {
+        let mut bursts = Bursts::default();
+        let two = |bytes: u32| Ack {
+            acked: 2,
+            ..ack(0, bytes, 0)
+        };
+        for (bytes, segments) in [(9_032, 58), (17_896, 29), (9_032, 29)] {
+            let prior_una = 0;
+            bursts.allowance(
+                &window(16),
+                &Ack {
+                    prior_una,
+                    ..two(bytes)
+                },
+            );
+            assert_eq!(bursts.segments, segments);
         }
     }
 
