@@ -96,10 +96,11 @@ impl<C: CongestionControl> Connection<C> {
         if self.prediction == Prediction::Open {
             self.clock.advance(now);
             if self.owes_an_ack_at_most() {
-                self.prediction = self.prediction();
+                // With the ACK what came beside a hole is read, after which more is expected.
                 if self.rcv.ack_due() {
                     self.answer(outlet);
                 }
+                self.prediction = self.prediction();
                 return;
             }
             if self.owes_only_data() {

@@ -76,11 +76,11 @@ impl<C: CongestionControl> Connection<C> {
             return self.next_of_handshake(out);
         }
         if self.owes_an_ack_at_most() {
-            self.prediction = self.prediction();
             let due = self.rcv.ack_due();
             if due {
                 self.pure_ack(out);
             }
+            self.prediction = self.prediction();
             return due;
         }
         let waiting = self.rcv.waiting.changed_mut();

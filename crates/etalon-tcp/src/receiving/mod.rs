@@ -207,9 +207,7 @@ impl Receiver {
     pub fn release_held_back(&mut self) {
         if let Some(waiting) = self.waiting.changed_mut() {
             waiting.compression.ack_sent();
-            if waiting.reads_late.is_some() {
-                self.read_late();
-            }
+            self.read_late();
         }
     }
 
@@ -245,7 +243,6 @@ impl Receiver {
     pub fn expects_nothing_but_data(&self) -> bool {
         let waits = |waiting: &Waiting| {
             !waiting.unread.is_empty()
-                || waiting.read_late
                 || !waiting.held.is_empty()
                 || waiting.held.has_blocks()
                 || waiting.prior_ack.is_some()
@@ -257,10 +254,11 @@ impl Receiver {
             && !self.echo
     }
 
-    /// All that came is acknowledged.
+    /// All that came is acknowledged, with all of the window.
     pub fn owes_nothing(&self) -> bool {
         let holds_any = |waiting: &Waiting| waiting.compression.holds_any();
         self.acked_up_to == self.nxt
+            && self.offers_all()
             && self.acks.are_idle()
             && !self.waiting.changed().is_some_and(holds_any)
     }
@@ -308,9 +306,7 @@ impl Receiver {
     ) -> bool {
         if let Some(waiting) = self.waiting.changed_mut() {
             waiting.held.forget_duplicate();
-            if waiting.reads_late.is_some() {
-                self.read_late();
-            }
+            self.read_late();
         }
         let fin = flags.contains(Flags::FIN);
         let end = seq.wrapping_add(len + u32::from(fin));

@@ -28,8 +28,6 @@ pub(crate) struct Waiting {
     pub(super) unread_memory: u32,
     /// What came at this time is read once it is acknowledged.
     pub(super) reads_late: Option<Clock>,
-    /// That was read, and no window has been offered since.
-    pub(super) read_late: bool,
     pub compression: SackCompression,
     pub prior_ack: Option<PriorAck>,
 }
@@ -41,7 +39,6 @@ impl Fresh for Waiting {
             unread: VecDeque::new(),
             unread_memory: 0,
             reads_late: None,
-            read_late: false,
             compression: SackCompression::NONE,
             prior_ack: None,
         };

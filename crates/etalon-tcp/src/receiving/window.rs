@@ -60,18 +60,22 @@ impl Receiver {
         field as u16
     }
 
-    /// The same, if nothing came since it was last asked for.
+    /// The same, if nothing came since it was last asked for, and it [was all](Receiver::offers_all).
     #[inline]
     pub fn field(&self) -> u16 {
         (self.edge.wrapping_sub(self.nxt) >> self.scale) as u16
     }
 
+    /// Whether what was offered last is all that there is: not if something was read since.
+    #[inline]
+    pub(super) fn offers_all(&self) -> bool {
+        self.window() >= self.window_limit
+    }
+
     /// The window that the buffer has room for.
     #[inline]
     pub(super) fn offer(&mut self) -> u32 {
-        let takes = |waiting: &Waiting| {
-            waiting.unread_memory > 0 || !waiting.held.is_empty() || waiting.read_late
-        };
+        let takes = |waiting: &Waiting| waiting.unread_memory > 0 || !waiting.held.is_empty();
         if self.waiting.changed().is_some_and(takes) {
             self.offer_beside_what_is_held()
         } else {
@@ -90,7 +94,6 @@ impl Receiver {
 
     #[cold]
     pub(super) fn offer_beside_what_is_held(&mut self) -> u32 {
-        self.waiting.read_late = false;
         let room = Room {
             buffer: self.buffer,
             taken: self.taken(),
@@ -190,13 +193,20 @@ impl Receiver {
         }
     }
 
-    /// The application reads what came while something was held.
-    #[cold]
+    /// The application reads what came while something was held, if anything did.
+    #[inline]
     pub(super) fn read_late(&mut self) {
+        let waiting = self.waiting.changed();
+        if waiting.is_some_and(|waiting| waiting.reads_late.is_some()) {
+            self.read_what_was_released();
+        }
+    }
+
+    #[cold]
+    fn read_what_was_released(&mut self) {
         if let Some(clock) = self.waiting.reads_late.take() {
             self.auto_read = true;
             self.read(&clock, u64::MAX);
-            self.waiting.read_late = true;
         }
     }
 

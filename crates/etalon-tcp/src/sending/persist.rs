@@ -18,8 +18,8 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// The peer has told its window while nothing is outstanding. One that lets a segment go ends the probing, and its back-off. Another puts
-    /// the next probe off, since a peer that talks needs no asking; but data in order, of which Linux expects nothing else, does not.
+    /// The peer has told its window while nothing is outstanding. A window that lets a segment go ends the probing, and its back-off. Any other
+    /// puts the next probe off, unless it came with data in order (seen on Linux).
     pub(crate) fn window_heard(
         &mut self,
         clock: &Clock,

@@ -45,10 +45,10 @@ pub(crate) struct Rack {
     /// Reordering window in quarters of min_rtt (`RACK.reo_wnd_mult`), and recoveries until it falls back.
     steps: u8,
     persist: u8,
-    /// When a DSACK last widened it, in microseconds; one has come since, which the next ACK that delivers something makes good.
+    /// When a DSACK last widened it, in microseconds; another has come since, and widens it at the next ACK that delivers something.
     widened_at: u64,
     pub dsack: bool,
-    /// When a retransmission was sent whose original that ACK answers, in microseconds.
+    /// When the retransmission was sent whose original that ACK answers, in microseconds; 0 if there is none.
     resent: u64,
 }
 
@@ -113,8 +113,8 @@ impl Rack {
         self.dsack = self.reordering.seen;
     }
 
-    /// Step 4, when something was delivered after a DSACK: it grows once a round trip at most, that is if what was delivered last was sent after it grew. On
-    /// Linux a retransmission counts as sent then, whichever transmission the ACK answers.
+    /// Step 4, when something was delivered after a DSACK. The window grows once a round trip at most: only if what was delivered last was
+    /// sent after it grew. On Linux, the time of a retransmission counts, even if the ACK answers the original.
     pub fn widen(&mut self, now_us: u64) {
         self.dsack = false;
         let resent = core::mem::take(&mut self.resent);
