@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Fuzzes what OTCP reads from strangers for as long as is asked: frames and OpenFlow messages, and what the agent is told.
 
-    python otcp/fuzz.py --minutes 10 [LLDP] [ARP] [packet-in] [agent]
+    python otcp/fuzz.py --minutes 10 [LLDP] [ARP] [packet-in] [OpenFlow] [agent]
 
-The targets are tests that otherwise take a second (tests/python/otcp/test_fuzz.py, crates/etalon-otcp-agent/tests/fuzz.rs).
+The targets are tests that otherwise take a second (tests/python/otcp/test_fuzz.py and test_damaged.py,
+crates/etalon-otcp-agent/tests/fuzz.rs).
 Here they run side by side at the lowest priority, frames with a seed that is printed, each for so many minutes of a processor:
-on two idle processors 10 minutes of four targets take 20. Exit status 1 if one fails: its output, with the input
+on two idle processors 10 minutes of five targets take 25. Exit status 1 if one fails: its output, with the input
 that did it, is shown.
 """
 
@@ -30,6 +31,7 @@ TARGETS = {
     "LLDP": [*PYTEST, f"{FRAMES}test_frames[LLDP]"],
     "ARP": [*PYTEST, f"{FRAMES}test_frames[ARP]"],
     "packet-in": [*PYTEST, f"{FRAMES}test_packet_in_messages"],
+    "OpenFlow": [*PYTEST, "tests/python/otcp/test_damaged.py::test_openflow_messages"],
     "agent": ["cargo", "test", "--quiet", "-p", "etalon-otcp-agent", "--test", "fuzz"],
 }
 NOCAPTURE = ["conversations_however_damaged", "--", "--nocapture"]

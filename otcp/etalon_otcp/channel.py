@@ -309,7 +309,14 @@ class Channel(Datapath):  # type: ignore[misc]
         event = ofp_event.ofp_msg_to_ev(parsed)
         self.ofp_brick.send_event_to_observers(event, self.state)
         for handler in self.ofp_brick.get_handlers(event, self.state):
-            handler(event)
+            try:
+                handler(event)
+            except Exception as error:  # such as an answer that comes before its question
+                fault = type(error).__name__  # its text may be the message
+                STRANGERS.warn(
+                    "%s sends a message of type %d that os-ken cannot handle: %s",
+                    self.address[0], message[1], fault,
+                )  # fmt: skip
 
 
 class Reader:

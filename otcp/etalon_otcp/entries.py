@@ -21,6 +21,8 @@ COOKIE_MASK = 0xFFFFFFFF_00000000
 PUNT_PRIORITY, FORWARD_PRIORITY, OTHERS_PRIORITY = 60_000, 10, 5
 GROUPS = 0x4F54_0000
 """Our groups: 'OT' and 16 bits."""
+MOST_GROUPS = 1 << 15
+"""Of ours that a switch may come with: where all numbers are taken, no free one is found."""
 RESERVED = ("01:80:c2:00:00:00", "ff:ff:ff:ff:ff:f0")
 """Destinations that no bridge passes on (IEEE 802.1Q, table 8-1)."""
 WHOLE = 65_535
@@ -41,13 +43,21 @@ class Entries:
         self._parser, self._proto = datapath.ofproto_parser, datapath.ofproto
         self.table: dict[str, Ports] = {}
         self._groups: dict[Ports, int] = {}
+        self._numbers: dict[int, Ports] = {}
+        """The same by number."""
+        self._surplus: set[int] = set()
+        """Groups of ours that are there from before, and do what another one does, or what none of ours would."""
 
     # What it has
 
-    def group_found(self, number: int, ports: Ports) -> None:
-        """A group that is there from before."""
-        if is_ours(number):
-            self._groups[ports] = number
+    def group_found(self, number: int, ports: Ports) -> bool:
+        """A group that is there from before, empty if it does what none of ours would; False if there are too many."""
+        if is_ours(number) and number not in self._numbers:
+            if ports and ports not in self._groups:
+                self._groups[ports], self._numbers[number] = number, ports
+            else:
+                self._surplus.add(number)
+        return len(self._numbers) + len(self._surplus) <= MOST_GROUPS
 
     def entry_found(self, entry: Any) -> None:
         """An entry that is there from before, of a flow statistics reply."""
@@ -61,12 +71,11 @@ class Entries:
 
     def ports_of(self, entry: Any) -> Ports:
         """The ports that an entry, or its group, sends to."""
-        numbers = {number: ports for ports, number in self._groups.items()}
         found: list[int] = []
         for action in _actions(entry):
             group = getattr(action, "group_id", None)
             if group is not None:
-                return numbers.get(group, ())
+                return self._numbers.get(group, ())
             port = getattr(action, "port", None)
             if port is not None and port < MOST_PORT:
                 found.append(int(port))
@@ -93,7 +102,12 @@ class Entries:
             yield self._add(OTHERS_PRIORITY + 1, parser.OFPMatch(eth_dst=RESERVED), [])
 
     def write(self, written: Mapping[str, Ports], deleted: Iterable[str]) -> Iterator[Any]:
-        """Entries to write and to delete; groups that are new come first, those without an entry go last."""
+        """Entries to write and to delete; groups that are new come first, those without an entry go last.
+
+        To be gone through to its end.
+        """
+        while self._surplus:  # before its entries, which go with it, are written anew
+            yield self._delete(self._surplus.pop())
         for ports in sorted(groups_of(p for mac, p in written.items() if mac != OTHERS)):
             if ports not in self._groups:
                 yield self._group(ports)
@@ -113,13 +127,9 @@ class Entries:
             )
         used = groups_of(ports for mac, ports in self.table.items() if mac != OTHERS)
         for ports in sorted(self._groups.keys() - used):
-            yield self._parser.OFPGroupMod(
-                self._datapath,
-                self._proto.OFPGC_DELETE,
-                self._proto.OFPGT_SELECT,
-                self._groups.pop(ports),
-                [],
-            )
+            number = self._groups.pop(ports)
+            self._numbers.pop(number, None)
+            yield self._delete(number)
 
     def _match(self, mac: str) -> tuple[int, Any]:
         if mac == OTHERS:
@@ -137,9 +147,9 @@ class Entries:
     def _group(self, ports: Ports) -> Any:
         """A new select group, by a number that no other has."""
         number = GROUPS | zlib.crc32(repr(ports).encode()) & 0xFFFF
-        while number in self._groups.values():
+        while number in self._numbers:
             number = GROUPS | (number + 1) & 0xFFFF
-        self._groups[ports] = number
+        self._groups[ports], self._numbers[number] = number, ports
         nobody = {"watch_port": self._proto.OFPP_ANY, "watch_group": self._proto.OFPG_ANY}
         buckets = [
             self._parser.OFPBucket(weight=1, actions=self._outputs([port]), **nobody)
@@ -147,6 +157,11 @@ class Entries:
         ]
         return self._parser.OFPGroupMod(
             self._datapath, self._proto.OFPGC_ADD, self._proto.OFPGT_SELECT, number, buckets
+        )
+
+    def _delete(self, number: int) -> Any:
+        return self._parser.OFPGroupMod(
+            self._datapath, self._proto.OFPGC_DELETE, self._proto.OFPGT_SELECT, number, []
         )
 
     def _add(self, priority: int, match: Any, actions: list[Any]) -> Any:

@@ -26,7 +26,7 @@ from os_ken.ofproto import ofproto_v1_3
 
 from etalon_otcp import messages
 from etalon_otcp.controller import Controller
-from etalon_otcp.entries import COOKIE, COOKIE_MASK, Entries, is_ours
+from etalon_otcp.entries import COOKIE, COOKIE_MASK, MOST_GROUPS, Entries, is_ours
 from etalon_otcp.listening import Listening
 from etalon_otcp.network import PortId
 from etalon_otcp.probing import MOST_PORT, Action, Echo
@@ -73,19 +73,24 @@ class _Switch:
         self.told = False
         self.replied = 0
         """Bytes of a reply in parts that has not ended; of all, before its ports are known."""
-        self._outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._outbox: queue.SimpleQueue[Iterable[Any] | None] = queue.SimpleQueue()
         threading.Thread(target=self._write, daemon=True, name=f"flows-{name}").start()
 
-    def later(self, message: Any) -> None:
-        """Sends a message without waiting; None ends the thread."""
-        self._outbox.put(message)
+    def later(self, messages: Iterable[Any] | None) -> None:
+        """Sends messages without waiting: they are made when it is their turn, so that a switch that says it has entries
+        without end costs itself alone the time to delete them. None ends the thread."""
+        self._outbox.put(messages)
 
     def _write(self) -> None:
-        while (message := self._outbox.get()) is not None:
-            try:
-                self.datapath.send_msg(message)
-            except Exception:  # one that cannot be written, such as a group of too many ports
-                STRANGERS.warn("a message to %s is lost", self.name, of="faults", trace=True)
+        while (messages := self._outbox.get()) is not None:
+            for message in messages:
+                self._send(message)
+
+    def _send(self, message: Any) -> None:
+        try:
+            self.datapath.send_msg(message)
+        except Exception:  # one that cannot be written, such as a group of too many ports
+            STRANGERS.warn("a message to %s is lost", self.name, of="faults", trace=True)
 
 
 class _Probes:
@@ -145,8 +150,7 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         """Writes and deletes entries."""
         found = self._switches.get(switch)
         if found:
-            for message in found.entries.write(written, deleted):
-                found.later(message)
+            found.later(found.entries.write(written, deleted))
 
     def count_flows(self, switch: str) -> None:
         """Asks for the statistics of TCP entries."""
@@ -154,7 +158,7 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         if found:
             parser = found.datapath.ofproto_parser
             match = parser.OFPMatch(eth_type=0x0800, ip_proto=6)
-            found.later(parser.OFPFlowStatsRequest(found.datapath, match=match))
+            found.later([parser.OFPFlowStatsRequest(found.datapath, match=match)])
 
     # What switches say
 
@@ -163,6 +167,13 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         """A switch has said who it is: it hands in LLDP and ARP from now on, and tells of ports, queues and entries."""
         datapath = event.msg.datapath
         dpid = event.msg.datapath_id
+        if datapath.taker is not None:  # it has said so before
+            if dpid != datapath.id:
+                STRANGERS.warn(
+                    "switch %016x is disconnected: it claims to be %016x too", datapath.id, dpid
+                )
+                datapath.close()
+            return
         name = self._names.get(dpid)
         if name is None:
             STRANGERS.warn(
@@ -238,7 +249,7 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
             switch.told = True
             self.controller.switch_up(switch.name, switch.ports, switch.entries.table)
             parser, proto = switch.datapath.ofproto_parser, switch.datapath.ofproto
-            switch.later(parser.OFPQueueGetConfigRequest(switch.datapath, proto.OFPP_ANY))
+            switch.later([parser.OFPQueueGetConfigRequest(switch.datapath, proto.OFPP_ANY)])
 
     @_on(ofp_event.EventOFPPortStatus, MAIN_DISPATCHER)
     def port_status(self, event: Any) -> None:
@@ -298,8 +309,16 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         for group in event.msg.body:
             if not is_ours(group.group_id):  # another application's may do anything
                 continue
-            ports = [action.port for bucket in group.buckets for action in bucket.actions]
-            switch.entries.group_found(group.group_id, tuple(ports))
+            ports = [
+                getattr(action, "port", 0) for bucket in group.buckets for action in bucket.actions
+            ]
+            if not switch.entries.group_found(group.group_id, tuple(ports) if all(ports) else ()):
+                STRANGERS.warn(
+                    "switch %s is disconnected: it has more than %d groups of ours",
+                    switch.name, MOST_GROUPS,
+                )  # fmt: skip
+                switch.datapath.close()
+                return
 
     @_on(ofp_event.EventOFPErrorMsg, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
     def error(self, event: Any) -> None:

@@ -13,6 +13,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_switch import message, port
+from openflow import (
+    LEARN,
+    MAXIMUM,
+    MINIMUM,
+    NESTED,
+    OTHERS,
+    OUTPUT,
+    TO_GROUP,
+    VENDOR,
+    VERSIONS,
+    flow,
+    group,
+    queue,
+    reply,
+)
 
 from conftest import need_module
 
@@ -30,40 +45,6 @@ from os_ken.ofproto.ofproto_protocol import ProtocolDesc
 DATAPATH = ProtocolDesc(version=4)
 
 
-def reply(kind: int, body: bytes) -> bytes:
-    return message(19, struct.pack("!HH4x", kind, 0) + body)
-
-
-def flow(actions: bytes, instruction: int = 4) -> bytes:
-    """A reply with one entry, which matches IPv4."""
-    match = struct.pack("!HHHBBH6x", 1, 10, 0x8000, 5 << 1, 2, 0x0800)
-    held = struct.pack("!HH4x", instruction, 8 + len(actions)) + actions
-    head = struct.pack(
-        "!HBxIIHHHH4xQQQ", 48 + len(match) + len(held), 0, 1, 1, 10, 0, 0, 0, 0, 1, 1
-    )
-    return reply(1, head + match + held)
-
-
-def group(actions: bytes) -> bytes:
-    bucket = struct.pack("!HHII4x", 16 + len(actions), 1, 0xFFFFFFFF, 0xFFFFFFFF) + actions
-    return reply(7, struct.pack("!HBxI", 8 + len(bucket), 1, 7) + bucket)
-
-
-OUTPUT = struct.pack("!HHIH6x", 0, 16, 5, 0xFFFF)
-TO_GROUP = struct.pack("!HHI", 22, 8, 7)
-VENDOR = struct.pack("!HHIH6x", 0xFFFF, 16, 0x2320, 14)
-LEARN = struct.pack("!HHIH", 0xFFFF, 48, 0x2320, 16) + bytes(38)
-NESTED = struct.pack("!HHIH14xHH4x", 0xFFFF, 32, 0x2320, 35, 0, 0)
-"""Nicira's ct, with an action of length 0 within."""
-MINIMUM, MAXIMUM = (struct.pack("!HH4xH6x", kind, 16, 500) for kind in (1, 2))
-OTHERS = struct.pack("!HH4xI4x", 9, 16, 7)
-
-
-def queue(properties: bytes) -> bytes:
-    return struct.pack("!IIH6x", 0, 5, 16 + len(properties)) + properties
-
-
-VERSIONS = struct.pack("!HHI", 1, 8, 1 << 4)
 GOOD = [
     message(0),
     message(0, VERSIONS),
