@@ -283,6 +283,9 @@ class NetworkTable(Table):
     the one that was seen first."""
     settle: Time = 3_000 * MS
     """At a start, how long it waits for the switches of this file before it publishes."""
+    damping: Time = 5_000 * MS
+    """A port's penalty for going down halves in this time: the third time within it the port counts as down for a while, up
+    to four times as long. 0: ports that flap are used whenever they are up."""
     ovsdb: tuple[str, ...] = ()
     """Databases to ask for rates and queues: "unix:PATH" or "tcp:ADDRESS:PORT"."""
 

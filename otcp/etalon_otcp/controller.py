@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from etalon.errors import EtalonError
@@ -20,9 +20,9 @@ from etalon_otcp import arp, forwarding, ndp
 from etalon_otcp.audit import Audit
 from etalon_otcp.computing import Computing
 from etalon_otcp.config import Config
+from etalon_otcp.damping import Damping
 from etalon_otcp.forwarding import Table
 from etalon_otcp.network import Address, Network, PortId
-from etalon_otcp.paths import Policy
 from etalon_otcp.probing import (
     Action,
     HostSays,
@@ -32,7 +32,7 @@ from etalon_otcp.probing import (
     PacketOut,
     Prober,
 )
-from etalon_otcp.publication import Document, Publication
+from etalon_otcp.publication import Publication
 from etalon_otcp.rate import Rate
 from etalon_otcp.remembered import Remembered
 from etalon_otcp.rollout import Rollout
@@ -41,6 +41,7 @@ from etalon_otcp.seats import Seats
 from etalon_otcp.seldom import STRANGERS
 from etalon_otcp.state import State
 from etalon_otcp.topology import Given, PortDescription, Topology
+from etalon_otcp.view import Events, View
 
 LOG = logging.getLogger("etalon_otcp")
 RELAYED_PER_S = 50
@@ -69,38 +70,6 @@ class Southbound(Protocol):
         """Asks for flow statistics, which come by `Controller.flows`."""
 
 
-@dataclass(frozen=True)
-class View:
-    """What was computed last, as one: never changed, so that anybody may read it.
-
-    `at` is when (seconds since 1970), `took_ms` how long from waking to published.
-    """
-
-    network: Network
-    routes: Routes
-    policy: Policy
-    documents: Mapping[str, Document]
-    problems: tuple[str, ...]
-    settled: bool
-    at: float = 0.0
-    took_ms: float = 0.0
-
-
-@dataclass
-class Events:
-    """How often what happened, for metrics."""
-
-    switches_connected: int = 0
-    switches_lost: int = 0
-    switches_refused: int = 0
-    ports_changed: int = 0
-    computed: int = 0
-    failed: int = 0
-    published: int = 0
-    measurements: int = 0
-    last_measured: float = 0.0
-
-
 class Controller:
     """The state of a controller. All methods may be called from any thread."""
 
@@ -115,6 +84,7 @@ class Controller:
         everywhere = Given(config.network.rate, config.network.queue)
         seats = Seats(config.network.seats, len(config.host))
         self.topology = Topology(config.hosts_given(), config.ports_given(), everywhere, seats)
+        self.damping = Damping(config.network.damping / 1e9)
         state.restore(self.topology)
         self.prober = Prober(config.dpids(), config.measure.samples)
         self.events = Events()
@@ -160,7 +130,12 @@ class Controller:
     def switch_up(self, switch: str, ports: Iterable[PortDescription], table: Table) -> None:
         """A switch has connected, with its ports and the flow entries that a controller before this one wrote."""
         with self.lock:
-            self.topology.switch_up(switch, ports, time.time())
+            now = time.monotonic()
+            believed = [
+                self.damping.take(PortId(switch, port.number), port, False, False, now)[0]
+                for port in ports
+            ]
+            self.topology.switch_up(switch, believed, time.time())
             self._tables[switch] = dict(table)
             self.events.switches_connected += 1
             STRANGERS.warn("switch %s is there", switch, of=switch, level=logging.INFO)
@@ -181,6 +156,7 @@ class Controller:
     def switch_down(self, switch: str) -> None:
         """A switch's connection has ended."""
         with self.lock:
+            self.damping.switch_down(switch)
             changed = self.topology.switch_down(switch)
             self._tables.pop(switch, None)
             self.events.switches_lost += changed
@@ -189,18 +165,41 @@ class Controller:
 
     def port(self, switch: str, port: PortDescription, deleted: bool) -> None:
         """A port was added, changed or deleted."""
+        place = PortId(switch, port.number)
         with self.lock:
-            changed = self.topology.port(switch, port, deleted, time.time())
-            self.events.ports_changed += changed
-        if changed:
-            what = port.number, port.name, switch, _state(port, deleted)
-            STRANGERS.warn(
-                "port %s (%s) of %s: %s", *what, of=f"ports of {switch}", level=logging.INFO
-            )
-        self._change(changed)
-        if changed and port.up and not deleted:
-            self.probe_ports(switch, port.number)
-            place = PortId(switch, port.number)
+            was_up, was_damped = self.topology.is_up(place), self.damping.is_damped(place)
+            believed = self.damping.take(place, port, deleted, was_up, time.monotonic())
+            flaps = self.damping.is_damped(place) and not was_damped
+            changed = self._believe(place, *believed)
+        if flaps:
+            what = "port %d (%s) of %s flaps: it counts as down for a while"
+            STRANGERS.warn(what, port.number, port.name, switch, of=f"ports of {switch}")
+        self._port_changed(place, *believed, changed)
+
+    def _use_again(self) -> None:
+        """Ports that have not flapped for long enough count again."""
+        with self.lock:
+            over = [(*one, self._believe(*one)) for one in self.damping.over(time.monotonic())]
+        for one in over:
+            self._port_changed(*one)
+
+    def _believe(self, place: PortId, port: PortDescription, deleted: bool) -> bool:
+        changed = self.topology.port(place.switch, port, deleted, time.time())
+        self.events.ports_changed += changed
+        return changed
+
+    def _port_changed(
+        self, place: PortId, port: PortDescription, deleted: bool, changed: bool
+    ) -> None:
+        if not changed:
+            return
+        what = port.number, port.name, place.switch, _state(port, deleted)
+        STRANGERS.warn(
+            "port %s (%s) of %s: %s", *what, of=f"ports of {place.switch}", level=logging.INFO
+        )
+        self._change(True)
+        if port.up and not deleted:
+            self.probe_ports(place.switch, place.number)
             for host in self.topology.seats.hosts_of(place):  # who was there may be back
                 self.probe_host(host, place)
 
@@ -320,11 +319,13 @@ class Controller:
 
     @property
     def disputes(self) -> list[str]:
-        """Hosts whose place is claimed by several, or by another than at first; switches that others claimed to be lately."""
+        """Hosts whose place is claimed by several, or by another than at first; switches that others claimed to be lately;
+        ports that flap."""
         since = time.monotonic() - RIVAL_S
         with self.lock:
             rivals = [problem for _, (problem, at) in sorted(self._rivals.items()) if at >= since]
-        return [*self._disputes, *rivals]
+            flapping = self.damping.problems(time.monotonic())
+        return [*self._disputes, *rivals, *flapping]
 
     def changed(self) -> None:
         """The topology was changed by who measured."""
@@ -393,6 +394,7 @@ class Controller:
             self._dirty.clear()
             if self.stopped.is_set():
                 return
+            self._use_again()
             if self._has_news(woken):
                 try:
                     self._compute()
@@ -408,7 +410,9 @@ class Controller:
         """Until a time comes, if nothing happens; no longer than a lock can be waited for."""
         if not self._settled or self._remembered.told:
             return QUIET_S / 3
-        due = [at for at in (self._rollout_due, self._keep_due) if at is not None]
+        with self.lock:
+            damped = self.damping.due()
+        due = [at for at in (self._rollout_due, self._keep_due, damped) if at is not None]
         return min(max(0.0, min(due) - time.monotonic()), 3600.0) if due else None
 
     def _change(self, changed: bool) -> None:

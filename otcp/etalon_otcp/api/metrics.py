@@ -25,6 +25,7 @@ def _lines(
         counters = dict(controller.prober.counters)
         switches = len(controller.topology.switches())
         waiting = len(controller.rollout.pending)
+        damped, flaps = controller.damping.damped(), controller.damping.flaps
     yield from _one("switches", "gauge", "Switches that are connected", switches)
     yield from _one("hosts", "gauge", "Hosts that are found and measured", len(view.network.hosts))
     yield from _one("links", "gauge", "Directions of links that are up", len(view.network.links))
@@ -46,6 +47,8 @@ def _lines(
         "switches_refused_total", "counter", "Connections refused a switch's place", refused
     )
     yield from _one("port_changes_total", "counter", "Ports changed", events.ports_changed)
+    yield from _one("port_flaps_total", "counter", "Ports that went down", flaps)
+    yield from _one("ports_damped", "gauge", "Ports that flap, and count as down", damped)
     yield from _one("pushed_total", "counter", "Documents pushed", hub.pushed)
     yield from _one("displaced_total", "counter", "Streams closed for newer ones", hub.displaced)
     yield from _head("frames_total", "counter", "Probes and frames, by what became of them")

@@ -15,8 +15,9 @@ from etalon_otcp.api.models import (
     SwitchModel,
     TopologyModel,
 )
-from etalon_otcp.controller import Controller, View
+from etalon_otcp.controller import Controller
 from etalon_otcp.network import Known
+from etalon_otcp.view import View
 
 
 def topology(view: View, now: float) -> TopologyModel:

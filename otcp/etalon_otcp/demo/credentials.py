@@ -43,6 +43,7 @@ def _controller(layout: Layout, databases: list[str], settings: dict[str, Any]) 
         'certificate = "controller.pem"\nkey = "controller.key"\nrequests_per_minute = 600',
         f"[measure]\n{how}",
         f'[network]\nqueue = "{QUEUE_BYTES // 1000}kB"\novsdb = {json.dumps(databases)}',
+        'damping = "0s"',  # `--failures` has one link fail again and again
     ]
     for name, dpid in layout.switches.items():
         lines.append(f'[[switch]]\nname = "{name}"\ndpid = "{dpid:x}"')

@@ -16,13 +16,13 @@ from networks import fat_tree, known, tree, without
 
 from etalon_otcp import explain, forwarding, groups, paths
 from etalon_otcp.api import views
-from etalon_otcp.controller import View
 from etalon_otcp.forwarding import Forwarding, flooding
 from etalon_otcp.network import Host, Link, Network, Port, PortId
 from etalon_otcp.paths import Policy, Unknown
 from etalon_otcp.prefixes import Prefix, merge
 from etalon_otcp.publication import Publication, Route
 from etalon_otcp.routes import Routes
+from etalon_otcp.view import View
 
 
 def test_of_unequal_ways_the_shortest_counts() -> None:
