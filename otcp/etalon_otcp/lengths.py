@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Messages that os-ken may read: it follows the lengths within a message without a look, and at one of 0 it reads the same
-bytes for ever, until memory ends. So nothing reaches it whose lengths do not add up, or that nobody asked for.
+bytes for ever, until memory ends. For some actions and instructions it takes a length of its own instead, and then reads
+from their midst. So nothing reaches it whose lengths do not add up, or that nobody asked for, and entries and groups are
+written anew, with the actions alone whose lengths both agree on.
 
 Sections are those of OpenFlow 1.3.5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from etalon_otcp.messages import ECHO_REPLY, ECHO_REQUEST, HEADER, PACKET_IN, VERSION
 
@@ -21,9 +23,12 @@ _PORT = 64
 _VERSIONS = 1
 _RATES = (1, 2)
 """OFPQT_MIN_RATE, OFPQT_MAX_RATE: at a property of another kind os-ken stays."""
-_EXPERIMENTER = 0xFFFF
 _OF_ACTIONS = (3, 4, 5)
 """Instructions that hold actions (section 7.2.4)."""
+_READ = {(0, 16), (22, 8)}
+"""Actions that are read, by type and length: output, group (section 7.2.5)."""
+_ANOTHER = bytes.fromhex("000b000800000000")
+"""In the place of any other: copying the TTL outwards, which is a header alone."""
 
 
 def cleaned(message: bytes) -> bytes | None:
@@ -63,28 +68,51 @@ def _multipart(message: bytes) -> bytes | None:
         return None
     if len(message) < _MULTIPART_AT:
         raise ValueError("a reply shorter than its head")
-    mutable = bytearray(message)
     if what == PORTS and (len(message) - _MULTIPART_AT) % _PORT:
         raise ValueError("a port that is cut")
     if what == FLOWS:
-        for at, end in _parts(message, _MULTIPART_AT, len(message), 0, 56):
-            match = at + 48
-            instructions = match + _up(_short(message, match + 2))
-            for one, last in _parts(message, instructions, end, 2, 8):
-                if _short(message, one) in _OF_ACTIONS:
-                    _check_actions(mutable, one + 8, last)
+        return _whole(message[:_MULTIPART_AT], _flows(message))
     if what == GROUPS:
-        for at, end in _parts(message, _MULTIPART_AT, len(message), 0, 8):
-            for bucket, last in _parts(message, at + 8, end, 0, 16):
-                _check_actions(mutable, bucket + 16, last)
-    return bytes(mutable)
+        return _whole(message[:_MULTIPART_AT], _groups(message))
+    return message
 
 
-def _check_actions(message: bytearray, at: int, end: int) -> None:
-    """Actions of vendors, which have lengths of their own within, become those of a vendor that os-ken does not know."""
-    for action, _ in _parts(message, at, end, 2, 8):
-        if _short(message, action) == _EXPERIMENTER:
-            message[action + 4 : action + 8] = bytes(4)
+def _whole(head: bytes, parts: Iterable[bytes]) -> bytes:
+    """A message that is not longer than it was."""
+    body = b"".join(parts)
+    return head[:2] + _two(len(head) + len(body)) + head[4:] + body
+
+
+def _flows(message: bytes) -> Iterator[bytes]:
+    """Entries with the instructions alone that hold actions (section 7.3.5.2)."""
+    for at, end in _parts(message, _MULTIPART_AT, len(message), 0, 56):
+        match = at + 48
+        instructions = match + _up(_short(message, match + 2))
+        held = b"".join(
+            message[one : one + 2] + _two(8 + len(actions)) + bytes(4) + actions
+            for one, last in _parts(message, instructions, end, 2, 8)
+            if _short(message, one) in _OF_ACTIONS
+            for actions in [_actions(message, one + 8, last)]
+        )
+        yield _two(instructions - at + len(held)) + message[at + 2 : instructions] + held
+
+
+def _groups(message: bytes) -> Iterator[bytes]:
+    """Groups and their buckets (section 7.3.5.9)."""
+    for at, end in _parts(message, _MULTIPART_AT, len(message), 0, 8):
+        buckets = b"".join(
+            _two(16 + len(actions)) + message[one + 2 : one + 16] + actions
+            for one, last in _parts(message, at + 8, end, 0, 16)
+            for actions in [_actions(message, one + 16, last)]
+        )
+        yield _two(8 + len(buckets)) + message[at + 2 : at + 8] + buckets
+
+
+def _actions(message: bytes, at: int, end: int) -> bytes:
+    return b"".join(
+        message[one:last] if (_short(message, one), last - one) in _READ else _ANOTHER
+        for one, last in _parts(message, at, end, 2, 8)
+    )
 
 
 def _queues(message: bytes) -> bytes:
@@ -99,13 +127,13 @@ def _queues(message: bytes) -> bytes:
             if _short(message, one) in _RATES
         )
         length = 16 + len(properties)
-        cleaned += message[at : at + 8] + length.to_bytes(2, "big") + bytes(6) + properties
-    cleaned[2:4] = len(cleaned).to_bytes(2, "big")
+        cleaned += message[at : at + 8] + _two(length) + bytes(6) + properties
+    cleaned[2:4] = _two(len(cleaned))
     return bytes(cleaned)
 
 
 def _parts(
-    message: bytes | bytearray, at: int, end: int, length_at: int, least: int, padded: bool = False
+    message: bytes, at: int, end: int, length_at: int, least: int, padded: bool = False
 ) -> Iterator[tuple[int, int]]:
     """Where parts begin and end that follow each other up to `end`; their length is 16 bits, `length_at` behind their start."""
     if at > end:
@@ -118,10 +146,14 @@ def _parts(
         at += _up(length) if padded else length
 
 
-def _short(message: bytes | bytearray, at: int) -> int:
+def _short(message: bytes, at: int) -> int:
     if at + 2 > len(message):
         raise ValueError("a part that is cut")
     return int.from_bytes(message[at : at + 2], "big")
+
+
+def _two(number: int) -> bytes:
+    return number.to_bytes(2, "big")
 
 
 def _up(length: int) -> int:

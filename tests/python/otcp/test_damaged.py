@@ -162,7 +162,7 @@ def test_openflow_messages(network: Controller, caplog: pytest.LogCaptureFixture
     for random_ in batches():
         for _ in range(CONVERSATIONS):
             conversation, said = Conversation(), script(random_)
-            with blamed(b"".join(said)), within(20):
+            with blamed(b"".join(said)), within(10):
                 for one in said:
                     messages += 1
                     if not conversation.say(one):
