@@ -203,5 +203,5 @@ def _features(datapath: Any) -> Any:
     from os_ken.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 
     datapath.ofproto, datapath.ofproto_parser = ofproto_v1_3, ofproto_v1_3_parser
-    datapath.send_msg = lambda message: None
+    datapath.send_msg, datapath.taker = lambda message: None, None
     return SimpleNamespace(msg=SimpleNamespace(datapath=datapath, datapath_id=1))
