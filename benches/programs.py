@@ -65,8 +65,8 @@ class Bench:
         return "s" if self.whole else "us"
 
 
-def benches(tool: Path) -> list[Bench]:
-    """All rows."""
+def benches(tool: Path, python: str) -> list[Bench]:
+    """All rows; `python` runs those of MPI."""
 
     def small(what: str) -> Callable[[int], str]:
         return lambda times: f"{tool} {what} {times}"
@@ -94,14 +94,14 @@ def benches(tool: Path) -> list[Bench]:
         ),
         Bench(
             "MPI, an all-reduce of 64 kB between 2 ranks",
-            lambda times: f"{sys.executable} {HERE / 'programs_mpi.py'} {times}",
+            lambda times: f"{python} {HERE / 'programs_mpi.py'} {times}",
             5,
             105,
             ranks=2,
         ),
         Bench(
             "MPI, all of a run with an all-reduce of 16 MB among 16 ranks",
-            lambda times: f"{sys.executable} {HERE / 'programs_mpi.py'} {times} 16000000",
+            lambda times: f"{python} {HERE / 'programs_mpi.py'} {times} 16000000",
             0,
             1,
             ranks=16,
@@ -154,12 +154,12 @@ def here_us(tool: Path, what: str, times: int) -> float:
     return 1e6 * (cpu() - before) / times
 
 
-def missing(bench: Bench) -> str:
+def missing(bench: Bench, python: str) -> str:
     """Which program is not there."""
     absent = [name for name in bench.needs if shutil.which(name) is None]
     if bench.ranks:
         try:
-            mpi.find(sys.executable)
+            mpi.find(python)
         except et.EtalonError:
             absent.append("MPI")
     return ", ".join(absent)
@@ -170,18 +170,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--only", help="rows whose names contain this")
+    parser.add_argument(
+        "--python",
+        default=sys.executable,
+        help="what runs rows of MPI: the one beside its launcher",
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         tool = Path(folder) / "programs"
         subprocess.run(["cc", "-O1", "-static", "-o", tool, HERE / "programs.c"], check=True)
         # The first run of a process also imports what the engine needs, which is no program's cost.
-        et.run(plan(benches(tool)[0], 1), engine="linux")
+        rows = benches(tool, given.python)
+        et.run(plan(rows[0], 1), engine="linux")
         print("| what | processor time, median | best |\n|---|---:|---:|")
-        for bench in benches(tool):
+        for bench in rows:
             # A whole run takes long: it is not made unless asked for.
             if given.only not in bench.name if given.only else bench.whole:
                 continue
-            absent = missing(bench)
+            absent = missing(bench, given.python)
             if absent:
                 print(f"| {bench.name} | needs {absent} | |", flush=True)
                 continue

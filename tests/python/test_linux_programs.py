@@ -190,6 +190,37 @@ def test_who_watches_the_clock_keeps_a_deadline() -> None:
     assert abs(apart) < 200, "both clocks are read from the same page"
 
 
+COARSE = """
+import ctypes, time
+MONOTONIC = time.CLOCK_MONOTONIC
+call, value = ctypes.CDLL(None).syscall, (ctypes.c_long * 2)()
+def asked(clock):
+    call(228, clock, value)
+    return value[0] * 10**9 + value[1]
+ticks = set()
+for clock in (6, 5) * 40:  # CLOCK_MONOTONIC_COARSE, CLOCK_REALTIME_COARSE
+    time.sleep(0.0003)
+    read = time.clock_gettime_ns(clock)
+    assert read == asked(clock)
+    if clock == 6: ticks.add(read)
+read = time.clock_gettime_ns
+print({later - sooner for sooner, later in zip(sorted(ticks), sorted(ticks)[1:])})
+one = read(MONOTONIC); read(6); two = read(MONOTONIC); read(5); three = read(MONOTONIC)
+print(two - one, three - two)
+began = read(MONOTONIC)
+for _ in range(100): read(6)
+print(read(MONOTONIC) - began)
+"""
+
+
+def test_a_coarse_clock_takes_what_a_call_takes_though_the_first_read_is_none() -> None:
+    said = et.run(plan(python(COARSE)), engine="linux").outputs["programs/it.out"].decode()
+    ticks, apart, took = said.splitlines()
+    assert ticks == "{4000000}", "250 ticks a second"
+    assert apart == "120 120"
+    assert int(took) > 100 * 100
+
+
 READS = """
 import time
 for _ in range(100_000): time.monotonic_ns()
