@@ -230,10 +230,12 @@ def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
 def test_options_that_do_not_go_together_are_refused(etalon: Command, tmp_path: Path) -> None:
     answer = etalon("validate", "--random", 3, "--only", "cubic")
     assert answer.code == 2 and "--only" in answer.err
-    for option in ("--seed", "--publish", "--itself"):
+    for option in ("--publish", "--itself"):
         answer = etalon("validate", option, *([3] if option != "--itself" else []))
         assert answer.code == 2 and f"{option} needs --random N" in answer.err
     page = tmp_path / "page.md"
+    answer = etalon("validate", "--seed", 2, "--out", page)
+    assert answer.code == 2 and "leave --seed out" in answer.err
     page.write_text("# No marks\n")
     answer = etalon("validate", "--random", 3, "--publish", page)
     assert answer.code == 2 and "has no line <!-- measured: drawn plans -->" in answer.err

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import pytest
 
 import etalon as et
+from conftest import Answer
 from etalon import controls, engine, pages, validation
 from etalon.errors import PlanError
 from etalon.validation import Comparison, Experiment, page
@@ -59,6 +61,21 @@ def test_hosts_without_dilation_mixed_controls_and_flows_that_end_are_compared()
     names = {e.name for e in experiments}
     assert all(e.over in names for e in experiments if e.over)
     assert any(len({bulk.cc for bulk in e.plan.bulk}) == 2 for e in experiments)
+
+
+def test_a_seed_is_that_of_every_run(
+    etalon: Callable[..., Answer], row: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds = []
+
+    def compare(chosen: list[Experiment], **_: object) -> list[Comparison]:
+        seeds.extend(experiment.plan.seed for experiment in chosen)
+        return [row]
+
+    monkeypatch.setattr(validation, "compare", compare)
+    for options in ([], ["--seed", 5]):
+        assert etalon("validate", "--only", "web search", "--json", *options).code == 0
+    assert seeds == [1] * 4 + [5] * 4
 
 
 def test_a_row_says_how_far_the_simulator_is_off(row: Comparison) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,7 +44,7 @@ def validate(
         typer.Option(
             "--seed",
             min=0,
-            help="With --random: the seed of the plans (default 1).",
+            help="The seed of the runs; with --random, of the plans (default 1).",
             show_default=False,
         ),
     ] = None,
@@ -77,14 +78,16 @@ def validate(
         if only is not None:
             raise PlanError("--only selects from the fixed set; leave out --only or --random")
         return _drawn(random, 1 if seed is None else seed, out, publish, itself, jobs, json)
-    given = {"--seed": seed is not None, "--publish": publish is not None, "--itself": itself}
+    given = {"--publish": publish is not None, "--itself": itself}
     for option, is_given in given.items():
         if is_given:
             raise PlanError(f"{option} needs --random N")
-    return _fixed(only, out, jobs, json)
+    return _fixed(only, seed, out, jobs, json)
 
 
-def _fixed(only: str | None, out: Path | None, jobs: int | None, json: bool) -> int:
+def _fixed(
+    only: str | None, seed: int | None, out: Path | None, jobs: int | None, json: bool
+) -> int:
     """The fixed set."""
     from etalon import files, pages, validation
     from etalon.validation import page
@@ -99,8 +102,14 @@ def _fixed(only: str | None, out: Path | None, jobs: int | None, json: bool) -> 
     if out is not None:
         if only is not None:
             raise PlanError("--out needs the whole set; leave --only out")
+        if seed is not None:
+            raise PlanError("--out needs the set's own seeds; leave --seed out")
         pages.check(out)
         files.check_writable(out)
+    if seed is not None:
+        chosen = [
+            replace(experiment, plan=experiment.plan.replace(seed=seed)) for experiment in chosen
+        ]
     with bar("validate") as progress:
         rows = validation.compare(chosen, jobs=jobs, progress=progress)
     if json:
