@@ -83,14 +83,15 @@ def test_ten_thousand_tokens_take_as_long_as_one(tmp_path: Path) -> None:
         lines = [f'h{at} = "{hashed}"' for at, (_, hashed) in enumerate(made)]
         file.write_text("\n".join(["[hosts]", *lines]))
         file.chmod(0o600)
-        tokens, began = Tokens(file), time.perf_counter()
+        tokens, began = Tokens(file), time.process_time()
         for at in range(2000):
             token, _ = made[at % number]
             found = tokens.who(token)
             assert found and found.name == f"h{at % number}"
-        return time.perf_counter() - began
+        return time.process_time() - began
 
-    assert min(each_s(10_000) for _ in range(3)) < 10 * min(each_s(1) for _ in range(3))
+    # One by one they would take a thousand times as long; caches that other processes empty, up to thirty.
+    assert min(each_s(10_000) for _ in range(3)) < 200 * min(each_s(1) for _ in range(3))
 
 
 def test_a_stream_ends_when_its_token_becomes_anothers(
