@@ -3,12 +3,13 @@
 
 import argparse
 import math
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import etalon as et
-from etalon import pages
+from etalon import kernel, pages
 
 PAGE = Path(__file__).with_suffix(".md")
 RANKS = 8
@@ -21,6 +22,11 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     "TDTCP": {"transport": "tdtcp"},
     "MPTCP": {"transport": "mptcp"},
 }
+ON_LINUX = ("CUBIC", "DCTCP", "reTCP", "MPTCP")
+"""Those that carry jobs there, too."""
+
+Took = dict[tuple[str, str, str], float]
+"""Iterations in microseconds, by transport, size and change; over packets it is empty."""
 
 
 def plan(size: str, change: str, circuits: str, transport: dict[str, Any]) -> et.Plan:
@@ -74,16 +80,25 @@ def line(none: float, each: list[float]) -> str:
     return f"over {spans[-1]:.0f}"
 
 
-def tables() -> str:
-    """Runs everything; two Markdown tables."""
-    cells = [
-        (name, size, change) for name in TRANSPORTS for size in SIZES for change in ("", *CHANGES)
-    ]
+def measured(names: Iterable[str], changes: Iterable[str], engine: str) -> Took:
+    """Runs all of these."""
+    cells = [(name, size, change) for name in names for size in SIZES for change in changes]
     plans = [
         plan(size, change or "1us", "each" if change else "none", TRANSPORTS[name])
         for name, size, change in cells
     ]
-    took = dict(zip(cells, map(middle, et.run_many(plans)), strict=True))
+    return dict(zip(cells, map(middle, et.run_many(plans, engine=engine)), strict=True))
+
+
+def iterations(name: str, took: Took) -> str:
+    """A line of a table: over packets, and over circuits that change in 10 us."""
+    said = (f"{took[name, size, '']:.0f}, {took[name, size, '10us']:.0f}" for size in SIZES)
+    return f"| {name} | {' | '.join(said)} |"
+
+
+def tables() -> str:
+    """Runs everything; three Markdown tables."""
+    took = measured(TRANSPORTS, ("", *CHANGES), "sim")
     for size in SIZES:
         took |= {("no transport", size, change): model(size, change) for change in ("", *CHANGES)}
     head = " | ".join(SIZES) + " |\n|---|" + "---:|" * len(SIZES)
@@ -93,15 +108,18 @@ def tables() -> str:
         said = (line(took[name, size, ""], row) for size, row in zip(SIZES, each, strict=True))
         lines.append(f"| {name} | {' | '.join(said)} |")
     lines += ["", f"| iteration (us): packets, circuits at 10 us | {head}"]
-    for name in ("no transport", *TRANSPORTS):
-        said = (f"{took[name, size, '']:.0f}, {took[name, size, '10us']:.0f}" for size in SIZES)
-        lines.append(f"| {name} | {' | '.join(said)} |")
+    lines += [iterations(name, took) for name in ("no transport", *TRANSPORTS)]
+    real = measured(ON_LINUX, ("", "10us"), "linux")
+    lines += ["", f"| the same on Linux (us) | {head}"]
+    lines += [iterations(name, real) for name in ON_LINUX]
     return "\n".join(lines)
 
 
 def main() -> None:
     """Runs everything, prints the table and writes it into the page."""
     argparse.ArgumentParser(description=__doc__).parse_args()
+    if kernel.find(250) is None:
+        raise SystemExit("this page needs the Linux engine's kernel: etalon kernel build")
     text = tables()
     print(text)
     pages.put(PAGE, text + "\n")

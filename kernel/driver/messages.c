@@ -4,10 +4,10 @@
  *
  * Whoever decides outside of this kernel (crates/etalon-linux/src/desk.rs) opens
  * connections between ranks of jobs, or flows of generators, and writes messages
- * into them: from either end, one after the other. To TCP they are what the
- * plan's flows are (traffic.c), without Nagle's algorithm, and served by the same
- * thread. The core is told how far each stream has been sent and read; it knows
- * where messages end, and asks what comes next.
+ * into them: from either end, one after the other; MPTCP's from their clients. To
+ * TCP they are what the plan's flows are (traffic.c), without Nagle's algorithm,
+ * and served by the same thread. The core is told how far each stream has been
+ * sent and read; it knows where messages end, and asks what comes next.
  */
 #include <linux/irqflags.h>
 #include <linux/net.h>
@@ -27,7 +27,8 @@ struct end {
 	u64 wanted, written;	/* bytes to write, and those that its socket took */
 	u64 sent, received;
 	bool closes, shut;
-	struct meter_counts counts;
+	struct meter_counts counts[ETALON_PATHS];
+	struct wait_queue_entry wait;	/* of an MPTCP client */
 	struct kthread_work work;
 };
 
@@ -69,7 +70,7 @@ static struct end *end_of(const struct sock *sk)
 {
 	struct meter_counts *counts = sk->sk_user_data;
 
-	return counts ? container_of(counts, struct end, counts) : NULL;
+	return counts ? container_of(counts, struct end, counts[0]) : NULL;
 }
 
 static void end_data_ready(struct sock *sk)
@@ -87,7 +88,8 @@ static void end_state_change(struct sock *sk)
 	if (!end)
 		return;
 	/* DCTCP without ECN has replaced itself by now. */
-	if (sk->sk_state == TCP_ESTABLISHED && meter_attach(sk, &end->counts))
+	if (sk->sk_state == TCP_ESTABLISHED && !transport_is_mptcp(sk) &&
+	    meter_attach(sk, end->counts))
 		etalon_log_failure("flow %u: no memory to count its events", index_of(end));
 	end_wake(end);
 }
@@ -106,23 +108,41 @@ static void end_write_space(struct sock *sk)
 /* An ACK has come: more may have been sent when it has been acted on. */
 static void end_acked(struct meter_counts *counts)
 {
-	struct end *end = container_of(counts, struct end, counts);
+	struct end *end = container_of(counts - counts->sender.path, struct end, counts[0]);
 
 	if (end->sent < end->wanted)
 		end_wake(end);
 }
 
+/* All of these: MPTCP does not ask for a client's own functions. */
+static int end_woken(struct wait_queue_entry *wait, unsigned int mode, int sync, void *key)
+{
+	end_wake(container_of(wait, struct end, wait));
+	return 0;
+}
+
 /* The socket must be locked. */
 static int end_listen(struct end *end, struct sock *sk)
 {
-	int ret;
+	bool mptcp = transport_is_mptcp(sk);
+	int ret = 0;
 
+	if (mptcp && is_client(end)) {
+		init_waitqueue_func_entry(&end->wait, end_woken);
+		add_wait_queue(sk_sleep(sk), &end->wait);
+		return 0;
+	}
 	write_lock_bh(&sk->sk_callback_lock);
-	ret = meter_attach(sk, &end->counts);
+	if (mptcp)
+		sk->sk_user_data = end->counts;
+	else
+		ret = meter_attach(sk, end->counts);
 	sk->sk_data_ready = end_data_ready;
 	sk->sk_state_change = end_state_change;
 	sk->sk_write_space = end_write_space;
 	write_unlock_bh(&sk->sk_callback_lock);
+	if (mptcp)
+		return 0;
 	if (etalon_info()->pacing)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	tcp_sk(sk)->nonagle |= TCP_NAGLE_OFF;
@@ -130,6 +150,15 @@ static int end_listen(struct end *end, struct sock *sk)
 }
 
 /* ----------------------------------------------------------- the thread -- */
+
+/* MPTCP's subflows, also those to come, do without Nagle's algorithm. */
+static int no_delay(struct socket *sock)
+{
+	int one = 1;
+
+	return sock->ops->setsockopt(sock, SOL_TCP, TCP_NODELAY, KERNEL_SOCKPTR(&one),
+				     sizeof(one));
+}
 
 static int client_open(struct end *end)
 {
@@ -153,6 +182,8 @@ static int client_open(struct end *end)
 		ret = end_listen(end, end->sock->sk);
 		release_sock(end->sock->sk);
 	}
+	if (!ret && transport_is_mptcp(end->sock->sk))
+		ret = no_delay(end->sock);
 	if (!ret)
 		ret = kernel_bind(end->sock, (struct sockaddr *)&local, sizeof(local));
 	if (!ret)
@@ -213,11 +244,10 @@ static void end_write(struct end *end)
 /* What TCP has sent, to the host's queueing discipline. */
 static void end_tell_sent(struct end *end)
 {
-	const struct tcp_sock *tp = tcp_sk(end->sock->sk);
 	u64 sent;
 
 	lock_sock(end->sock->sk);
-	sent = end->written - (end->shut ? 0 : tp->write_seq - tp->snd_nxt);
+	sent = end->written - (end->shut ? 0 : transport_unsent(end->sock->sk));
 	release_sock(end->sock->sk);
 	if (sent <= end->sent)
 		return;
@@ -227,11 +257,7 @@ static void end_tell_sent(struct end *end)
 
 static void end_look(struct end *end)
 {
-	struct sock *sk = end->sock->sk;
-
-	meter_settle(sk);
-	if (is_client(end))
-		traffic_look(sk, &end->flow->window);
+	traffic_snapshot(end->sock->sk, is_client(end) ? &end->flow->window : NULL);
 }
 
 static void end_release(struct end *end)
@@ -240,8 +266,12 @@ static void end_release(struct end *end)
 
 	lock_sock(sk);
 	end_look(end);
-	meter_detach(sk);
+	traffic_leave(sk);
+	if (transport_is_mptcp(sk))
+		sk->sk_user_data = NULL;
 	release_sock(sk);
+	if (transport_is_mptcp(sk) && is_client(end))
+		remove_wait_queue(sk_sleep(sk), &end->wait);
 	sock_release(end->sock);
 	end->sock = NULL;
 }
@@ -271,6 +301,9 @@ static void end_run(struct kthread_work *work)
 	state = end->sock->sk->sk_state;
 	if (state == TCP_SYN_SENT || state == TCP_SYN_RECV)
 		return;
+	if (is_client(end) && end->flow->plan.subflows &&
+	    traffic_follow(end->sock->sk, end->counts))
+		etalon_log_failure("flow %u: no memory to count its events", index_of(end));
 	end->received += transport_read(end->sock, &ends);
 	if (end->received > before)
 		etalon_message_read(end->number, end->received);
@@ -288,11 +321,15 @@ static void end_run(struct kthread_work *work)
 static void end_init(struct message_flow *flow, u32 index, unsigned int side)
 {
 	struct end *end = &flow->ends[side];
+	unsigned int n;
 
 	end->flow = flow;
 	end->number = 2 * index + side;
-	end->counts.sender.flow = index;
-	end->counts.acked = end_acked;
+	for (n = 0; n < ETALON_PATHS; n++) {
+		end->counts[n].sender.flow = index;
+		end->counts[n].sender.path = n;
+		end->counts[n].acked = end_acked;
+	}
 	kthread_init_work(&end->work, end_run);
 }
 
@@ -349,6 +386,6 @@ void messages_milestone(u64 time)
 		if (flow->ends[0].sock)
 			end_look(&flow->ends[0]);
 		traffic_counters(time, traffic_flows() + i, flow->ends[1].received,
-				 &flow->ends[0].counts, &flow->window);
+				 flow->ends[0].counts, &flow->window);
 	}
 }

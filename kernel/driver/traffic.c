@@ -193,10 +193,8 @@ static int client_woken(struct wait_queue_entry *wait, unsigned int mode, int sy
 	return 0;
 }
 
-/* Subflows come up one after the other. */
-static int follow_subflows(struct flow *flow)
+int traffic_follow(struct sock *sk, struct meter_counts counts[ETALON_PATHS])
 {
-	struct sock *sk = flow->client->sk;
 	unsigned int n;
 	int ret = 0;
 
@@ -207,7 +205,7 @@ static int follow_subflows(struct flow *flow)
 		if (!path || path->sk_user_data)
 			continue;
 		lock_sock(path);
-		ret = meter_attach(path, &flow->counts[n]);
+		ret = meter_attach(path, &counts[n]);
 		if (etalon_info()->pacing)
 			path->sk_pacing_status = SK_PACING_NEEDED;
 		release_sock(path);
@@ -216,7 +214,7 @@ static int follow_subflows(struct flow *flow)
 	return ret;
 }
 
-void traffic_look(const struct sock *sk, struct traffic_window *window)
+static void traffic_look(const struct sock *sk, struct traffic_window *window)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
@@ -225,9 +223,8 @@ void traffic_look(const struct sock *sk, struct traffic_window *window)
 	window->srtt_us = tp->srtt_us >> 3;
 }
 
-static void client_snapshot(struct flow *flow)
+void traffic_snapshot(struct sock *sk, struct traffic_window *window)
 {
-	struct sock *sk = flow->client->sk;
 	unsigned int n;
 
 	for (n = 0; n < ETALON_PATHS; n++) {
@@ -236,25 +233,31 @@ static void client_snapshot(struct flow *flow)
 		if (!path)
 			continue;
 		meter_settle(path);
-		if (!n)
-			traffic_look(path, &flow->window);
+		if (!n && window)
+			traffic_look(path, window);
 	}
 }
 
-static void client_release(struct flow *flow, bool reset)
+void traffic_leave(struct sock *sk)
 {
-	struct sock *sk = flow->client->sk;
 	unsigned int n;
 
-	flow->state = CLOSED;
-	lock_sock(sk);
-	client_snapshot(flow);
 	for (n = 0; n < ETALON_PATHS; n++) {
 		struct sock *path = transport_path(sk, n);
 
 		if (path)
 			meter_detach(path);
 	}
+}
+
+static void client_release(struct flow *flow, bool reset)
+{
+	struct sock *sk = flow->client->sk;
+
+	flow->state = CLOSED;
+	lock_sock(sk);
+	traffic_snapshot(sk, &flow->window);
+	traffic_leave(sk);
 	release_sock(sk);
 	if (transport_is_mptcp(sk))
 		remove_wait_queue(sk_sleep(sk), &flow->wait);
@@ -389,7 +392,7 @@ static void client_run(struct kthread_work *work)
 	case CLOSING:
 		if (flow->downgrade)
 			client_downgrade(flow);
-		if (flow->plan.subflows && follow_subflows(flow))
+		if (flow->plan.subflows && traffic_follow(flow->client->sk, flow->counts))
 			etalon_log_failure("flow %u: no memory to count its events", flow->index);
 		if (flow->client->sk->sk_state == TCP_CLOSE)
 			client_release(flow, false);
@@ -514,16 +517,6 @@ int etalon_traffic_start(void)
 	return 0;
 }
 
-static struct meter_counts counts_of(const struct flow *flow)
-{
-	struct meter_counts sum = {};
-	unsigned int n;
-
-	for (n = 0; n < ETALON_PATHS; n++)
-		meter_add(&sum, &flow->counts[n]);
-	return sum;
-}
-
 static void log_counter(struct etalon_record *record, u8 which, u64 value)
 {
 	record->a = which;
@@ -531,21 +524,26 @@ static void log_counter(struct etalon_record *record, u8 which, u64 value)
 	etalon_log(record);
 }
 
-void traffic_counters(u64 time, u32 index, u64 received, const struct meter_counts *counts,
+void traffic_counters(u64 time, u32 index, u64 received,
+		      const struct meter_counts counts[ETALON_PATHS],
 		      const struct traffic_window *window)
 {
+	struct meter_counts sum = {};
+	unsigned int n;
 	struct etalon_record record = {
 		.time = time,
 		.kind = ETALON_RECORD_COUNTER,
 		.c = index,
 	};
 
+	for (n = 0; n < ETALON_PATHS; n++)
+		meter_add(&sum, &counts[n]);
 	log_counter(&record, ETALON_COUNT_RECEIVED, received);
-	log_counter(&record, ETALON_COUNT_RETRANSMITS, counts->retransmits);
-	log_counter(&record, ETALON_COUNT_RTOS, counts->rtos);
-	log_counter(&record, ETALON_COUNT_TLPS, counts->tlps);
-	log_counter(&record, ETALON_COUNT_RECOVERIES, counts->recoveries);
-	log_counter(&record, ETALON_COUNT_UNDOS, counts->undos);
+	log_counter(&record, ETALON_COUNT_RETRANSMITS, sum.retransmits);
+	log_counter(&record, ETALON_COUNT_RTOS, sum.rtos);
+	log_counter(&record, ETALON_COUNT_TLPS, sum.tlps);
+	log_counter(&record, ETALON_COUNT_RECOVERIES, sum.recoveries);
+	log_counter(&record, ETALON_COUNT_UNDOS, sum.undos);
 	log_counter(&record, ETALON_COUNT_CWND, window->cwnd);
 	log_counter(&record, ETALON_COUNT_SSTHRESH, window->ssthresh);
 	log_counter(&record, ETALON_COUNT_SRTT, window->srtt_us);
@@ -557,12 +555,10 @@ void etalon_traffic_milestone(u64 time, int which)
 
 	for (i = 0; i < flow_count; i++) {
 		struct flow *flow = &flows[i];
-		struct meter_counts sum;
 
 		if (flow->client)
-			client_snapshot(flow);
-		sum = counts_of(flow);
-		traffic_counters(time, i, flow->received, &sum, &flow->window);
+			traffic_snapshot(flow->client->sk, &flow->window);
+		traffic_counters(time, i, flow->received, flow->counts, &flow->window);
 	}
 	messages_milestone(time);
 }

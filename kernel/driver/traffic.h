@@ -27,10 +27,18 @@ struct traffic_window {
 	u32 cwnd, ssthresh, srtt_us;
 };
 
-/* The window of a TCP socket. */
-void traffic_look(const struct sock *sk, struct traffic_window *window);
-/* Logs all counters of a flow. */
-void traffic_counters(u64 time, u32 index, u64 received, const struct meter_counts *counts,
+/*
+ * Counts what happens to the paths of a client of MPTCP, which come up one after
+ * the other. 0 or an error.
+ */
+int traffic_follow(struct sock *sk, struct meter_counts counts[ETALON_PATHS]);
+/* What has happened to a socket's paths is counted; its first one's window, if that is asked for. */
+void traffic_snapshot(struct sock *sk, struct traffic_window *window);
+/* Nothing is counted any more. */
+void traffic_leave(struct sock *sk);
+/* Logs all counters of a flow, whose paths have these. */
+void traffic_counters(u64 time, u32 index, u64 received,
+		      const struct meter_counts counts[ETALON_PATHS],
 		      const struct traffic_window *window);
 
 /* How many flows the plan has, and one of them. */

@@ -211,7 +211,16 @@ int transport_listener(struct net *net, const struct etalon_flow *next(u32 host,
 	return ret;
 }
 
-/* ------------------------------------------------------------- reading -- */
+/* ------------------------------------------------- reading and writing -- */
+
+u64 transport_unsent(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (transport_is_mptcp(sk))
+		return mptcp_tdm_unsent(sk);
+	return tp->write_seq - tp->snd_nxt;
+}
 
 static int count_bytes(read_descriptor_t *desc, struct sk_buff *skb,
 		       unsigned int offset, size_t len)

@@ -39,6 +39,8 @@ struct sock *transport_path(struct sock *sk, unsigned int n);
  * end has closed, or is gone, and nothing more comes.
  */
 u64 transport_read(struct socket *sock, bool *ends);
+/* How many bytes were written that TCP has not sent. The socket must be locked. */
+u64 transport_unsent(struct sock *sk);
 /* The first congestion control of a flow that the kernel lacks, or NULL. */
 const char *transport_lacks(const struct etalon_flow *flow, char name[64]);
 

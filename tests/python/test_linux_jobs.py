@@ -12,7 +12,7 @@ import pytest
 
 import etalon as et
 from conftest import need_kernel
-from etalon import Flow, after, engine, wait
+from etalon import Flow, after, wait
 from etalon.errors import EtalonError
 from etalon.results import Run
 from test_circuit_jobs import plan as on_circuits
@@ -212,12 +212,6 @@ def test_a_scheduler_in_python_runs_on_linux() -> None:
     assert run.flows["circuit_bytes"].sum() > 1_000_000
     again = et.run(plan, engine="linux")
     assert again.meta["digest"] == run.meta["digest"]
-
-
-def test_what_linux_refuses_is_said_in_a_sentence() -> None:
-    work = et.job(et.all_reduce("1MB"), transport="tdtcp")
-    with pytest.raises(EtalonError, match="TCP carries what jobs and generators send"):
-        engine.check([star(2, work)], "linux")
 
 
 def test_a_program_with_sockets_takes_as_long_as_a_job(tmp_path: Path) -> None:

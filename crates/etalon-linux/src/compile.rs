@@ -160,8 +160,12 @@ fn check_outside(plan: &Scenario) -> Result<(), String> {
     if !plan.dfsio.is_empty() {
         return Err("Linux has no model of HDFS: run Hadoop itself.".to_owned());
     }
-    if plan.kinds().any(|kind| *kind.transport != Transport::Tcp) {
-        return Err("On Linux, TCP carries what jobs and generators send.".to_owned());
+    let by_tcp = |transport: &Transport| *transport == Transport::Tcp;
+    if !plan.generators.iter().all(|one| by_tcp(&one.transport)) {
+        return Err("On Linux, TCP carries what generators send.".to_owned());
+    }
+    for (index, job) in plan.jobs.iter().enumerate() {
+        check_job(plan, index, &job.transport)?;
     }
     for kind in plan.kinds() {
         if kind.cc.is_empty() || kind.cc.len() > CC_NAME_MAX {
@@ -172,6 +176,24 @@ fn check_outside(plan: &Scenario) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// What Linux cannot do of what carries a job, in words.
+fn check_job(plan: &Scenario, index: usize, transport: &Transport) -> Result<(), String> {
+    let subflows = transport.subflows();
+    match transport {
+        Transport::Tcp => Ok(()),
+        Transport::Mptcp(_) if subflows > MOST_SUBFLOWS => Err(format!(
+            "Job {index}: on Linux MPTCP has at most {MOST_SUBFLOWS} subflows, not {subflows}."
+        )),
+        Transport::Mptcp(_) if knows_demand_from_hosts(plan) => Err(format!(
+            "Job {index}: on Linux demand is not known of what MPTCP has to send: take schedule.estimator = \"voq\"."
+        )),
+        Transport::Mptcp(_) => Ok(()),
+        _ => Err(format!(
+            "Job {index}: on Linux, TCP or MPTCP carries what jobs send."
+        )),
+    }
 }
 
 /// What Linux cannot do of a flow, in words.

@@ -10,7 +10,7 @@ use std::io::{PipeWriter, Write as _};
 use etalon_driver::{Order, encode_orders, encode_week};
 use etalon_events::Event;
 use etalon_jobs::{Generators, JobRows, RankSockets, Ranks, trace_of};
-use etalon_scenario::{CrossConnect, Flow, MOST_PORTS, Scenario};
+use etalon_scenario::{CrossConnect, Flow, MOST_MPTCP, MOST_PORTS, Scenario};
 use etalon_schedule::{Controller, Demand, Granted, Params, Scheduler};
 use etalon_units::Time;
 
@@ -93,6 +93,20 @@ impl Sockets {
         self.streams.extend([(0, 0, 0); 2]);
         self.orders.push(Order::Open(flow));
         number
+    }
+
+    /// A flow of those just opened whose subflows have no ports left.
+    fn without_ports(&self) -> Option<usize> {
+        let opened = self.orders.iter().filter_map(|order| match order {
+            Order::Open(flow) => Some(flow.transport.subflows()),
+            _ => None,
+        });
+        let subflows: Vec<u8> = opened.collect();
+        let first = self.first as usize + self.owners.len() - subflows.len();
+        (first..)
+            .zip(subflows)
+            .find(|&(flow, subflows)| subflows > 1 && flow >= usize::from(MOST_MPTCP))
+            .map(|(flow, _)| flow)
     }
 
     fn sleep(&mut self, time: Time, sleeper: Sleeper) {
@@ -192,6 +206,11 @@ impl<'a> Desk<'a> {
         if self.sockets.first as usize + self.sockets.owners.len() > MOST_PORTS {
             return Err(format!(
                 "Jobs and generators open more flows than there are ports for: {MOST_PORTS}."
+            ));
+        }
+        if let Some(flow) = self.sockets.without_ports() {
+            return Err(format!(
+                "Flow {flow}: on Linux there are ports for the subflows of the first {MOST_MPTCP} flows."
             ));
         }
         let orders = std::mem::take(&mut self.sockets.orders);

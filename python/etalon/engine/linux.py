@@ -263,10 +263,11 @@ def _models(plan: Plan) -> list[PlanError]:
             )
         )
     for key, workload in plan.named_workloads():
-        if isinstance(workload, Job | Generator) and not isinstance(workload.transport, PlainTcp):
+        carriers = PlainTcp | Mptcp if isinstance(workload, Job) else PlainTcp
+        if isinstance(workload, Job | Generator) and not isinstance(workload.transport, carriers):
             found.append(
                 PlanError(
-                    "with --engine linux, TCP carries what jobs and generators send",
+                    "with --engine linux, TCP carries what generators send, and TCP or MPTCP what jobs send",
                     key=f"{key}.transport",
                     value=workload.transport.kind,
                 )

@@ -83,7 +83,8 @@ impl Driver {
     fn open<E: Kernel>(&mut self, flow: Flow, env: &E) {
         let number = (self.scenario.flows.len() + self.opened.len()) as u32;
         let hosts = &self.scenario.hosts;
-        let ends = (hosts.index(flow.src()), hosts.index(flow.dst()), 1);
+        let subflows = flow.transport.subflows();
+        let ends = (hosts.index(flow.src()), hosts.index(flow.dst()), subflows);
         self.ends.push(ends);
         self.sockets.push(Socket::default());
         if let Some(accounts) = self.net.edge_mut().accounts() {
