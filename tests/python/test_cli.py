@@ -19,6 +19,7 @@ import etalon as et
 from conftest import ROOT, Answer
 from etalon.cli import common
 from etalon.errors import Interrupted, PlanError
+from etalon.plan import Plan
 from etalon.progress import bar
 from etalon.results import TABLES, Run
 from etalon.results.metrics import METRICS
@@ -143,6 +144,16 @@ def test_settings_change_the_plan(etalon: Command, small_file: Path) -> None:
     assert (plan.network.voq.packets, plan.bulk[0].cc, plan.duration) == (32, "reno", 20_000_000)  # type: ignore[union-attr]
 
 
+def test_null_takes_a_key_out_of_the_plan(etalon: Command, small_file: Path) -> None:
+    settings = ["--set", "network.voq=32", "--set", "network.hosts=null", "--set", "name=null"]
+    assert etalon("run", small_file, "--no-figures", "--out", "out", *settings).code == 0
+    plan = Run.load(small_file.parent / "out").plan
+    assert (plan.network.hosts, plan.name) == (Plan().network.hosts, Plan().name)
+    grid = ["--set", "tcp.max_cwnd=10,null", "--no-figures", "--out", "swept", "--json"]
+    answer = etalon("sweep", small_file, *grid)
+    assert [row["tcp.max_cwnd"] for row in answer.json["rows"]] == ["10", "null"]
+
+
 def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> None:
     other = small_file.with_name("other.toml")
     other.write_text(small_file.read_text().replace("small", "other") + 'cc = "reno"\n')
@@ -194,6 +205,10 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
         (
             ["run", "small.toml", "--set", "bulk.cc=cubic,reno"],
             'bulk.cc: "cubic,reno" is one value; `etalon sweep` takes several',
+        ),
+        (
+            ["run", "small.toml", "--set", "network.vqo=null"],
+            'vqo: unknown key; did you mean "voq"?',
         ),
         (["run", "small.toml", "--set", "voq=4"], 'voq: unknown key; did you mean "network.voq"?'),
         (["run", "small.toml", "--cc", "reno"], "has no option --cc; --set bulk.cc=VALUE sets a"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import etalon as et
 from conftest import ROOT, SMALL
+from etalon.errors import PlanError
 from etalon.plan import Plan
 
 spans = st.integers(1, 10**9).map(lambda ns: f"{ns}ns")
@@ -243,6 +244,20 @@ def test_replace_reaches_one_or_all_entries_of_a_list(small: Plan) -> None:
     two = small.replace({"bulk": [{"from": 0, "to": 1}, {"from": 1, "to": 2}]})
     assert [bulk.cc for bulk in two.replace({"bulk.1.cc": "reno"}).bulk] == ["cubic", "reno"]
     assert [bulk.cc for bulk in two.replace({"bulk.cc": "reno"}).bulk] == ["reno", "reno"]
+
+
+def test_replace_takes_out_what_is_none(small: Plan) -> None:
+    """Its default holds, as if the file had no such key."""
+    two = small.replace({"bulk": [{"from": 0, "to": 1, "cc": "reno"}, {"from": 1, "to": 2}]})
+    assert [bulk.cc for bulk in two.replace({"bulk.cc": None}).bulk] == ["cubic", "cubic"]
+    assert [bulk.dst for bulk in two.replace({"bulk.0": None}).bulk] == [2]
+    assert two.replace({"bulk": None, "permutation": {}}).bulk == ()
+    assert small.replace({"network.hosts": None}).network.hosts == Plan().network.hosts
+    assert small.replace({"poisson.load": None, "tcp.otcp.alpha": None}) == small
+    with pytest.raises(PlanError, match=r"network.vqo: unknown key; did you mean"):
+        small.replace({"network.vqo": None})
+    with pytest.raises(PlanError, match=r"bulk.7: there is no entry 7"):
+        small.replace({"bulk.7": None})
 
 
 def test_the_warm_up_follows_a_changed_duration(small: Plan) -> None:

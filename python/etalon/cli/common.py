@@ -65,7 +65,7 @@ Settings = Annotated[
         "--set",
         "-s",
         metavar="KEY=VALUE",
-        help="Set a key of the plan to this value.",
+        help="Set a key of the plan to this value; KEY=null takes the key, or a whole table, out of the plan.",
         show_default=False,
     ),
 ]
@@ -162,7 +162,7 @@ def with_console(failure: EngineFailed) -> str:
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """`network.voq=16` as a key and a TOML value; what is no TOML value is text."""
+    """`network.voq=16` as a key and a TOML value; what is no TOML value is text, and `null` is None: TOML has none."""
     key, equals, value = text.partition("=")
     key = key.strip()
     if not equals or not key or not value.strip():
@@ -201,13 +201,17 @@ def parse_grid(texts: Sequence[str], option: str = "--set") -> dict[str, list[An
             grid[key] = tomllib.loads(f"v = [{values}]")["v"]
         except tomllib.TOMLDecodeError:
             parts = [value.strip() for value in values.split(",")]
-            grid[key] = [_value(part) if part else None for part in parts]
-        if values.endswith(",") or None in grid[key]:
+            if not all(parts):
+                raise PlanError(f"{option} {key}: a value is missing in {values}") from None
+            grid[key] = [_value(part) for part in parts]
+        if values.endswith(","):
             raise PlanError(f"{option} {key}: a value is missing in {values}")
     return grid
 
 
 def _value(text: str) -> Any:
+    if text == "null":
+        return None
     try:
         return tomllib.loads(f"v = {text}")["v"]
     except tomllib.TOMLDecodeError:

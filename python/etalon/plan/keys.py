@@ -70,7 +70,8 @@ def markdown() -> str:
         "given here, the value of NSDI'20's testbed. Times are network time, as papers print them; those in `[tcp]` are on",
         'the hosts\' clocks, which run `tdf` times as fast. Write a time as `"180us"` (s, ms, us, ns), a rate as',
         '`"10Gbps"`, an amount of data as `"1MB"`. The page writes keys as `--set` takes them; in a list of tables, `bulk.cc`',
-        "refers to all tables and `bulk.0.cc` to the first. [Examples](../examples/) show whole plans.",
+        "refers to all tables and `bulk.0.cc` to the first. `--set KEY=null` takes a key or a table out of a plan.",
+        "[Examples](../examples/) show whole plans.",
     ]
     known: dict[tuple[Key, ...], str] = {}
     for table, keys in groupby(all_keys(), lambda key: key.table):

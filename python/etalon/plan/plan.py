@@ -202,7 +202,8 @@ class Plan(Experiment):
     def replace(self, changes: Mapping[str, Any] | None = None, **more: Any) -> Plan:
         """The plan with other values at some dotted keys, as if the file contained them: {"network.voq": 32}.
 
-        In a list of tables a number picks one ("bulk.0.cc"), no number means all of them ("bulk.cc").
+        In a list of tables a number picks one ("bulk.0.cc"), no number means all of them ("bulk.cc"). None takes a key or table
+        out of the plan, so that its default holds.
         """
         values = self.to_dict(defaults=False)
         if self.network.kind != NETWORKS.default:
@@ -216,7 +217,11 @@ class Plan(Experiment):
             }:
                 values.get("schedule", {}).pop(name, None)
         for key, value in wanted.items():
-            _assign(values, str(key).split("."), _plain(value), str(key))
+            path = str(key).split(".")
+            if value is not None:
+                _assign(values, path, _plain(value), str(key))
+            elif not _unset(values, path, str(key)):
+                _check_known(values, path, str(key))
         return Plan.from_dict(values)
 
     def resolve(self) -> dict[str, Any]:
@@ -345,6 +350,38 @@ def _assign(table: dict[str, Any], path: list[str], value: Any, key: str) -> Non
         if not isinstance(entry, dict) or not remaining:
             raise PlanError(f"{shown(head)} is not a table with keys", key=key)
         _assign(entry, remaining, value, key)
+
+
+def _unset(table: dict[str, Any], path: list[str], key: str) -> bool:
+    """Takes one dotted key out of plain TOML values; whether it was there."""
+    head, *rest = path
+    if head not in table:
+        return False
+    below = table[head]
+    if not rest:
+        del table[head]
+        return True
+    if isinstance(below, list) and len(rest) == 1 and rest[0].isdecimal():
+        for _ in _entries(below, rest, key):
+            del below[int(rest[0])]
+        return True
+    found = [
+        _unset(entry, remaining, key)
+        for entry, remaining in _entries(below, rest, key)
+        if isinstance(entry, dict)
+    ]
+    return any(found)
+
+
+def _check_known(values: dict[str, Any], path: list[str], key: str) -> None:
+    """Refuses to take out a key that no plan has; one that only this plan lacks has its default already."""
+    tried = copy.deepcopy(values)
+    _assign(tried, path, None, key)
+    try:
+        Plan.from_dict(tried)
+    except PlanError as error:
+        if str(error.expected).startswith("unknown key"):
+            raise
 
 
 def _entries(below: Any, rest: list[str], key: str) -> Iterator[tuple[Any, list[str]]]:
