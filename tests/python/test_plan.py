@@ -251,7 +251,7 @@ def test_replace_takes_out_what_is_none(small: Plan) -> None:
     two = small.replace({"bulk": [{"from": 0, "to": 1, "cc": "reno"}, {"from": 1, "to": 2}]})
     assert [bulk.cc for bulk in two.replace({"bulk.cc": None}).bulk] == ["cubic", "cubic"]
     assert [bulk.dst for bulk in two.replace({"bulk.0": None}).bulk] == [2]
-    assert two.replace({"bulk": None, "permutation": {}}).bulk == ()
+    assert two.replace({"bulk": None, "permutation": [{"size": "1MB"}]}).bulk == ()
     assert small.replace({"network.hosts": None}).network.hosts == Plan().network.hosts
     assert small.replace({"poisson.load": None, "tcp.otcp.alpha": None}) == small
     with pytest.raises(PlanError, match=r"network.vqo: unknown key; did you mean"):
