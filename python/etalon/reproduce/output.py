@@ -66,8 +66,9 @@ def write(
     *,
     interrupted: bool,
     progress: Progress,
-) -> None:
-    """Writes everything. `covered` are the figures that are drawn."""
+) -> dict[str, str]:
+    """Writes everything. `covered` are the figures that are drawn; those that cannot be are returned, with the reason."""
+    not_drawn: dict[str, str] = {}
     document: dict[str, Any] = {
         "paper": paper.name,
         "engine": paper.engine,
@@ -80,7 +81,9 @@ def write(
         files.put(folder / RESULTS, json.dumps(document, indent=2) + "\n")
         files.put(folder / "claims.md", table.markdown(judged, paper.unclaimed))
         # Whoever interrupts it does not wait for figures, which take longer than the rest.
-        pictures = {} if interrupted else _pictures(folder, paper, results, covered, progress)
+        pictures = (
+            {} if interrupted else _pictures(folder, paper, results, covered, progress, not_drawn)
+        )
         report.write(
             folder / "report.html",
             f"{paper.head.venue}: {paper.head.title}",
@@ -89,6 +92,7 @@ def write(
         )
     except OSError as error:
         raise EtalonError(f"{folder}: could not be written: {error.strerror or error}") from error
+    return not_drawn
 
 
 def _pictures(
@@ -97,8 +101,9 @@ def _pictures(
     results: Results,
     covered: Sequence[FigureEntry],
     progress: Progress,
+    not_drawn: dict[str, str],
 ) -> dict[str, list[report.Picture]]:
-    """Draws these figures into `folder`/figures and gives them back; one whose points are not there is left out."""
+    """Draws these figures into `folder`/figures and gives them back; one whose points are not there is `not_drawn`."""
     pictures: dict[str, list[report.Picture]] = {}
     for done, figure in enumerate(covered):
         progress(done / len(covered))
@@ -107,7 +112,8 @@ def _pictures(
             continue
         try:
             made = draw(results)
-        except Missing:
+        except Missing as missing:
+            not_drawn[figure.id] = str(missing)
             continue
         for drawing in [made] if isinstance(made, Drawing) else made:
             if drawing.empty:

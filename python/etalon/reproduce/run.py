@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -43,6 +43,8 @@ class Reproduction:
     """Ctrl-C: the points that were finished are kept; claims on the others say 'not measured'."""
     not_run: tuple[FigureEntry, ...] = ()
     """Figures that were left out because they take long, and whose points are not there."""
+    not_drawn: Mapping[str, str] = field(default_factory=dict)
+    """Figures that were asked for and have no drawing, with the reason."""
 
     def claims(self) -> list[dict[str, Any]]:
         """The claims as rows: id, figure, quantity, published, measured, unit, tolerance, verdict."""
@@ -67,6 +69,8 @@ class Reproduction:
         console.print(f"[bold]{table.total(self.judged)}[/]")
         for line in self._left_out():
             console.print(line, style="yellow")
+        for figure, reason in self.not_drawn.items():
+            console.print(f"figure {figure} is not drawn: {reason}", style="yellow")
         whole = self.interrupted or self.measured == self.runs
         kept = "" if whole else ", the others were there"
         console.print(f"{self.measured} of {self.runs} runs made in {self.seconds:.0f} s{kept}")
@@ -146,7 +150,7 @@ def _reproduce(
     ids = {figure.id for figure in (*chosen, *complete)}
     covered = [figure for figure in paper.head.figure if figure.id in ids]
     judged = judge(paper, results, [figure.id for figure in covered])
-    output.write(
+    not_drawn = output.write(
         folder, paper, results, covered, judged, interrupted=done.interrupted, progress=work.drawing
     )
     asked = {figure.id for figure in chosen}
@@ -164,6 +168,7 @@ def _reproduce(
         seconds=time.monotonic() - began,
         interrupted=done.interrupted,
         not_run=tuple(figure for figure in long if figure.id not in asked),
+        not_drawn={name: reason for name, reason in not_drawn.items() if name in asked},
     )
 
 
