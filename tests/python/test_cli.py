@@ -439,6 +439,16 @@ def test_examples_are_copied_but_never_over_a_file(etalon: Command, tmp_path: Pa
     assert "here/strobe.toml: differs from the example; no file is overwritten" in again.err
 
 
+def test_one_example_is_printed(etalon: Command) -> None:
+    text = (ROOT / "examples/strobe.toml").read_text()
+    assert etalon("examples", "strobe").out == etalon("examples", "strobe.toml").out == text
+    assert etalon("examples", "strobe", "--json").json == {"name": "strobe.toml", "text": text}
+    refused = etalon("examples", "strob")
+    assert refused.code == 2
+    assert refused.err == 'error: there is no example "strob"; did you mean strobe?\n'
+    assert "leave the name out" in etalon("examples", "strobe", "--copy", "here").err
+
+
 def test_no_progress_bar_without_a_terminal() -> None:
     with bar("x") as progress:
         assert progress is None

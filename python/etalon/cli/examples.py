@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import shutil
+from difflib import get_close_matches
 from filecmp import cmp
 from pathlib import Path
 from typing import Annotated
@@ -21,17 +22,26 @@ PLACES = (_PACKAGE / "examples", _PACKAGE.parents[1] / "examples")
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command(epilog="Example:  etalon examples --copy .")(examples)
+    app.command(epilog="Example:  etalon examples strobe, or etalon examples --copy .")(examples)
 
 
 def examples(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Print this example.", show_default=False),
+    ] = None,
     copy: Annotated[
         Path | None,
         typer.Option("--copy", metavar="DIR", help="Copy them to a folder.", show_default=False),
     ] = None,
     json: common.Json = False,
 ) -> None:
-    """List the examples, or copy them to a folder."""
+    """List the examples, print one of them, or copy all to a folder."""
+    if name is not None:
+        if copy is not None:
+            raise PlanError("--copy copies all examples; leave the name out")
+        _print(named(name), json=json)
+        return
     if copy is not None:
         copied = [str(path) for path in copy_to(copy)]
         if json:
@@ -48,6 +58,30 @@ def examples(
     for name, text in listed.items():
         table.add_row(name, text)
     common.print_table(table)
+
+
+def _print(path: Path, *, json: bool) -> None:
+    text = path.read_text(encoding="utf-8")
+    if json:
+        common.print_json({"name": path.name, "text": text})
+    else:
+        typer.echo(text, nl=False)
+
+
+def named(name: str) -> Path:
+    """The example of a name, with or without its suffix; a plan before a script.
+
+    Raises:
+        PlanError: if there is none; it names similar ones.
+    """
+    from etalon.units import shown
+
+    found = [path for path in files() if name in (path.name, path.stem)]
+    if not found:
+        near = get_close_matches(name, [path.stem for path in files()], 3)
+        meant = f"did you mean {' or '.join(near)}?" if near else "`etalon examples` lists them"
+        raise PlanError(f"there is no example {shown(name)}; {meant}")
+    return found[0]
 
 
 def descriptions() -> dict[str, str]:

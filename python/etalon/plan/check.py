@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from etalon import _core
 from etalon.errors import PlanError
-from etalon.plan import circuit_plans, streaming, tdns
+from etalon.plan import circuit_plans, loads, streaming, tdns
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network, Ocs, Switched
 from etalon.plan.network.failure import absent_uplinks
@@ -468,6 +468,7 @@ def warnings(plan: Experiment) -> Iterator[str]:
     if isinstance(plan.network, Ocs):
         yield from _without_class(plan, plan.network)
     yield from _taken_away(plan)
+    yield from loads.too_much(plan)
     yield from _narrow_hosts(plan, week)
     yield from plan.network.warnings(
         {name for workload in plan.workloads for name in workload.controls}, week
