@@ -43,11 +43,10 @@ def test_what_a_flow_with_four_tdns_takes() -> None:
         memory(10_000, "tcp"),
         memory(10_000, "tdtcp"),
     )
-    # Of two peaks; each varies by 0.2 kB a flow on a busy machine. Plain TCP takes 2,800 B since a receiver remembers
-    # what it reads late.
+    # Two peaks: each varies by 0.2 kB a flow on a busy machine.
     assert (tdtcp - tcp) * 1024 / 10_000 < 1_200
     assert (tdtcp - few) * 1024 / 10_000 < 4_000
-    assert (tcp - few) * 1024 / 10_000 < 3_000
+    assert (tcp - few) * 1024 / 10_000 < 2_900
     # Only the plan and the tables are left: a run gives back what it took.
     assert (left - few) * 1024 / 10_000 < 1_000
 

@@ -165,7 +165,12 @@ fn check_outside(plan: &Scenario) -> Result<(), String> {
         return Err("On Linux, TCP carries what generators send.".to_owned());
     }
     for (index, job) in plan.jobs.iter().enumerate() {
-        check_job(plan, index, &job.transport)?;
+        if !matches!(*job.transport, Transport::Tcp | Transport::Mptcp(_)) {
+            return Err(format!(
+                "Job {index}: on Linux, TCP or MPTCP carries what jobs send."
+            ));
+        }
+        check_subflows(plan, &format!("Job {index}"), &job.transport)?;
     }
     for kind in plan.kinds() {
         if kind.cc.is_empty() || kind.cc.len() > CC_NAME_MAX {
@@ -178,22 +183,30 @@ fn check_outside(plan: &Scenario) -> Result<(), String> {
     Ok(())
 }
 
-/// What Linux cannot do of what carries a job, in words.
-fn check_job(plan: &Scenario, index: usize, transport: &Transport) -> Result<(), String> {
+/// What Linux cannot do of the subflows of `whose` connections, in words.
+fn check_subflows(plan: &Scenario, whose: &str, transport: &Transport) -> Result<(), String> {
     let subflows = transport.subflows();
-    match transport {
-        Transport::Tcp => Ok(()),
-        Transport::Mptcp(_) if subflows > MOST_SUBFLOWS => Err(format!(
-            "Job {index}: on Linux MPTCP has at most {MOST_SUBFLOWS} subflows, not {subflows}."
-        )),
-        Transport::Mptcp(_) if knows_demand_from_hosts(plan) => Err(format!(
-            "Job {index}: on Linux demand is not known of what MPTCP has to send: take schedule.estimator = \"voq\"."
-        )),
-        Transport::Mptcp(_) => Ok(()),
-        _ => Err(format!(
-            "Job {index}: on Linux, TCP or MPTCP carries what jobs send."
-        )),
+    if subflows > MOST_SUBFLOWS {
+        return Err(format!(
+            "{whose}: on Linux MPTCP has at most {MOST_SUBFLOWS} subflows, not {subflows}."
+        ));
     }
+    if matches!(transport, Transport::Mptcp(_)) && knows_demand_from_hosts(plan) {
+        return Err(format!(
+            "{whose}: on Linux demand is not known of what MPTCP has to send: take schedule.estimator = \"voq\"."
+        ));
+    }
+    Ok(())
+}
+
+/// A flow whose subflows have no ports left, in words.
+pub(crate) fn check_ports(flow: usize, transport: &Transport) -> Result<(), String> {
+    if transport.subflows() > 1 && flow >= usize::from(MOST_MPTCP) {
+        return Err(format!(
+            "Flow {flow}: on Linux there are ports for the subflows of the first {MOST_MPTCP} flows."
+        ));
+    }
+    Ok(())
 }
 
 /// What Linux cannot do of a flow, in words.
@@ -219,23 +232,8 @@ fn check_flow(plan: &Scenario, index: usize, flow: &Flow) -> Result<(), String> 
             "Flow {index}: on Linux TDTCP has at most {MOST_TDNS} TDNs; the plan's network has {tdns}."
         ));
     }
-    let subflows = flow.transport.subflows();
-    if subflows > MOST_SUBFLOWS {
-        return Err(format!(
-            "Flow {index}: on Linux MPTCP has at most {MOST_SUBFLOWS} subflows, not {subflows}."
-        ));
-    }
-    if subflows > 1 && index >= usize::from(MOST_MPTCP) {
-        return Err(format!(
-            "Flow {index}: on Linux there are ports for the subflows of the plan's first {MOST_MPTCP} flows."
-        ));
-    }
-    if subflows > 1 && knows_demand_from_hosts(plan) {
-        return Err(format!(
-            "Flow {index}: on Linux demand is not known of what MPTCP has to send: take schedule.estimator = \"voq\"."
-        ));
-    }
-    Ok(())
+    check_subflows(plan, &format!("Flow {index}"), &flow.transport)?;
+    check_ports(index, &flow.transport)
 }
 
 /// What the first process does.

@@ -10,11 +10,12 @@ use std::io::{PipeWriter, Write as _};
 use etalon_driver::{Order, encode_orders, encode_week};
 use etalon_events::Event;
 use etalon_jobs::{Generators, JobRows, RankSockets, Ranks, trace_of};
-use etalon_scenario::{CrossConnect, Flow, MOST_MPTCP, MOST_PORTS, Scenario};
+use etalon_scenario::{CrossConnect, Flow, MOST_PORTS, Scenario};
 use etalon_schedule::{Controller, Demand, Granted, Params, Scheduler};
 use etalon_units::Time;
 
 use crate::LinuxError;
+use crate::compile::check_ports;
 use making::Making;
 
 /// What a user lends to a run: code that its plan only names.
@@ -52,6 +53,13 @@ enum Sleeper {
     /// By its number among those of all jobs.
     Rank(u32),
     Generator(usize),
+}
+
+fn opened(order: &Order) -> Option<&Flow> {
+    match order {
+        Order::Open(flow) => Some(flow),
+        _ => None,
+    }
 }
 
 /// The hosts' sockets as they were last heard of, and what they are told.
@@ -95,18 +103,18 @@ impl Sockets {
         number
     }
 
-    /// A flow of those just opened whose subflows have no ports left.
-    fn without_ports(&self) -> Option<usize> {
-        let opened = self.orders.iter().filter_map(|order| match order {
-            Order::Open(flow) => Some(flow.transport.subflows()),
-            _ => None,
-        });
-        let subflows: Vec<u8> = opened.collect();
-        let first = self.first as usize + self.owners.len() - subflows.len();
+    /// Whether there are ports for the flows just opened, in words if not.
+    fn check_ports(&self) -> Result<(), String> {
+        let opened = self.orders.iter().filter_map(opened);
+        let first = self.first as usize + self.owners.len() - opened.clone().count();
+        if first + opened.clone().count() > MOST_PORTS {
+            return Err(format!(
+                "Jobs and generators open more flows than there are ports for: {MOST_PORTS}."
+            ));
+        }
         (first..)
-            .zip(subflows)
-            .find(|&(flow, subflows)| subflows > 1 && flow >= usize::from(MOST_MPTCP))
-            .map(|(flow, _)| flow)
+            .zip(opened)
+            .try_for_each(|(number, flow)| check_ports(number, &flow.transport))
     }
 
     fn sleep(&mut self, time: Time, sleeper: Sleeper) {
@@ -203,23 +211,10 @@ impl<'a> Desk<'a> {
         }
         let is_over = self.jobs.iter().all(Ranks::is_done) && self.making.is_done();
         self.sockets.orders.push(Order::Over(is_over));
-        if self.sockets.first as usize + self.sockets.owners.len() > MOST_PORTS {
-            return Err(format!(
-                "Jobs and generators open more flows than there are ports for: {MOST_PORTS}."
-            ));
-        }
-        if let Some(flow) = self.sockets.without_ports() {
-            return Err(format!(
-                "Flow {flow}: on Linux there are ports for the subflows of the first {MOST_MPTCP} flows."
-            ));
-        }
+        self.sockets.check_ports()?;
         let orders = std::mem::take(&mut self.sockets.orders);
         self.send(&encode_orders(&orders));
-        let opened = |order| match order {
-            Order::Open(flow) => Some(flow),
-            _ => None,
-        };
-        Ok(orders.into_iter().filter_map(opened).collect())
+        Ok(orders.iter().filter_map(opened).cloned().collect())
     }
 
     /// Answers with a week.

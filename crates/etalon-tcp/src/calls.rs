@@ -145,7 +145,7 @@ impl<C: CongestionControl> Connection<C> {
     /// The application reads up to `max` bytes of what arrived in order; returns how many. Needed only without
     /// [`Config::auto_read`].
     pub fn read(&mut self, max: u64) -> u64 {
-        let taken = self.rcv.read(&self.clock, max);
+        let taken = self.rcv.read(self.clock.us, max);
         self.prediction.surprise();
         if self.rcv.ack_due() {
             self.prediction = Prediction::Open;

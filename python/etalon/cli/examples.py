@@ -78,7 +78,7 @@ def named(name: str) -> Path:
 
     found = [path for path in files() if name in (path.name, path.stem)]
     if not found:
-        near = get_close_matches(name, [path.stem for path in files()], 3)
+        near = sorted({*get_close_matches(name, [path.stem for path in files()], 3)})
         meant = f"did you mean {' or '.join(near)}?" if near else "`etalon examples` lists them"
         raise PlanError(f"there is no example {shown(name)}; {meant}")
     return found[0]

@@ -308,11 +308,11 @@ impl<C: CongestionControl> Connection<C> {
             tune.begin(&self.clock, self.rcv.first_round_trip_of(first), 0);
             tune
         });
-        if tune.rtt8() > 0 && !tune.is_over(&self.clock) {
+        if tune.rtt8() > 0 && !tune.is_over(self.clock.us) {
             return None;
         }
         tune.adopt(if rtt8 == 0 { 0 } else { rtt8.max(LEAST_RTT8) });
-        tune.read(&self.clock, total, self.rcv.advertised_mss)
+        tune.read(self.clock.us, total, self.rcv.advertised_mss)
     }
 
     /// The receive buffer has so many bytes, unless it has more.

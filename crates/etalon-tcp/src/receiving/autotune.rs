@@ -75,22 +75,22 @@ impl Autotune {
         self.round_trip.adopt(rtt8);
     }
 
-    /// Whether a round trip is over.
+    /// Whether a round trip is over at this time, in microseconds.
     #[inline]
-    pub fn is_over(&self, clock: &Clock) -> bool {
+    pub fn is_over(&self, us: u64) -> bool {
         let rtt8 = self.rtt8();
-        rtt8 > 0 && (clock.us - self.since) << 3 >= rtt8
+        rtt8 > 0 && (us - self.since) << 3 >= rtt8
     }
 
-    /// The application has read `total` bytes by now. Returns the buffer that this calls for, if a round trip is over
+    /// The application has read `total` bytes by this time, in microseconds. Returns the buffer that this calls for, if a round trip is over
     /// that brought more than any before it.
     #[inline]
-    pub fn read(&mut self, clock: &Clock, total: u64, mss: u32) -> Option<u32> {
-        if !self.is_over(clock) {
+    pub fn read(&mut self, us: u64, total: u64, mss: u32) -> Option<u32> {
+        if !self.is_over(us) {
             return None;
         }
         let brought = total.saturating_sub(self.read);
-        (self.since, self.read) = (clock.us, total);
+        (self.since, self.read) = (us, total);
         let best = self.best;
         self.best = best.max(brought);
         let buffer = (brought > best).then(|| called_for(brought, best, mss.into()));
@@ -144,29 +144,29 @@ mod tests {
         let mut tune = Autotune::new(6 << 20);
         tune.begin(&Clock::new(250), 65_536, 0);
         assert_eq!(
-            tune.read(&clock_at(5), 1 << 20, 9_000),
+            tune.read(clock_at(5).us, 1 << 20, 9_000),
             None,
             "no round-trip time yet"
         );
         tune.echo(&clock_at(110), clock_at(100).timestamp(), 0, true);
         assert_eq!(
-            tune.read(&clock_at(110), 60_000, 9_000),
+            tune.read(clock_at(110).us, 60_000, 9_000),
             None,
             "less than expected"
         );
         assert_eq!(
-            tune.read(&clock_at(115), 900_000, 9_000),
+            tune.read(clock_at(115).us, 900_000, 9_000),
             None,
             "within the round trip"
         );
-        let offer = tune.read(&clock_at(120), 60_000 + 2 * 65_536, 9_000);
+        let offer = tune.read(clock_at(120).us, 60_000 + 2 * 65_536, 9_000);
         // 2 x 131072 + 16 x 9000, tripled because the data doubled: 135 segments, each with twice its memory.
         assert_eq!(offer, Some(135 * (9_000 + 9_088)));
         assert_eq!(
-            tune.read(&clock_at(130), 60_000 + 4 * 65_536, 9_000),
+            tune.read(clock_at(130).us, 60_000 + 4 * 65_536, 9_000),
             None,
             "no more than before"
         );
-        assert_eq!(tune.read(&clock_at(140), 1 << 30, 9_000), Some(6 << 20));
+        assert_eq!(tune.read(clock_at(140).us, 1 << 30, 9_000), Some(6 << 20));
     }
 }

@@ -288,8 +288,8 @@ impl Receiver {
         if let Some(tune) = &mut self.autotune {
             tune.echo(clock, echoes.0, echoes.1, true);
             tune.arrived(clock, self.nxt, self.edge.wrapping_sub(self.acked_up_to));
-            if tune.is_over(clock) {
-                self.tune(clock, self.bytes);
+            if tune.is_over(clock.us) {
+                self.tune(clock.us, self.bytes);
             }
         }
     }

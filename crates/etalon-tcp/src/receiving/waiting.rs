@@ -5,7 +5,6 @@ use super::reassembly::Reassembly;
 use super::sack_compression::SackCompression;
 use crate::memory::Buffer;
 use crate::rare::Fresh;
-use crate::timers::Clock;
 use std::collections::VecDeque;
 
 /// An acknowledgement that must go out with an earlier state of the receiver.
@@ -26,8 +25,8 @@ pub(crate) struct Waiting {
     /// In order and not yet read, with its memory.
     pub(super) unread: VecDeque<Buffer>,
     pub(super) unread_memory: u32,
-    /// What came at this time is read once it is acknowledged.
-    pub(super) reads_late: Option<Clock>,
+    /// What came at this time, in microseconds, is read once it is acknowledged.
+    pub(super) reads_late: Option<u64>,
     pub compression: SackCompression,
     pub prior_ack: Option<PriorAck>,
 }

@@ -168,7 +168,7 @@ impl Receiver {
                 let end = start.wrapping_add(len);
                 self.keep_unread(Buffer::new(start, end, (self.memory)(len)));
             }
-            self.waiting.reads_late = Some(clock.clone());
+            self.waiting.reads_late = Some(clock.us);
             self.auto_read = false;
         }
         let mut released = Vec::new();
@@ -187,9 +187,9 @@ impl Receiver {
     pub(super) fn read_at_once(&mut self, clock: &Clock) {
         let waiting = self.waiting.changed();
         if waiting.is_none_or(|waiting| waiting.unread.is_empty()) {
-            self.tune(clock, self.bytes);
+            self.tune(clock.us, self.bytes);
         } else {
-            self.take(clock, u64::MAX);
+            self.take(clock.us, u64::MAX);
         }
     }
 
@@ -204,15 +204,15 @@ impl Receiver {
 
     #[cold]
     fn read_what_was_released(&mut self) {
-        if let Some(clock) = self.waiting.reads_late.take() {
+        if let Some(us) = self.waiting.reads_late.take() {
             self.auto_read = true;
-            self.read(&clock, u64::MAX);
+            self.read(us, u64::MAX);
         }
     }
 
-    /// Reads up to `max` bytes; returns how many. It is judged after each buffer whether a round trip is over.
+    /// Reads up to `max` bytes at this time, in microseconds; returns how many. It is judged after each buffer whether a round trip is over.
     #[cold]
-    pub(super) fn take(&mut self, clock: &Clock, max: u64) -> u64 {
+    pub(super) fn take(&mut self, us: u64, max: u64) -> u64 {
         let unread: u32 = self.waiting.unread.iter().map(Buffer::len).sum();
         // A liar's data may lie where a FIN does, or behind it, which are no bytes of the stream.
         let before = self.bytes.saturating_sub(unread.into());
@@ -229,7 +229,7 @@ impl Receiver {
                 waiting.unread_memory -= first.memory;
                 waiting.unread.pop_front();
             }
-            self.tune(clock, before + taken);
+            self.tune(us, before + taken);
         }
         taken
     }
@@ -296,9 +296,9 @@ impl Receiver {
 
     /// The application has read: is the buffer still large enough?
     #[inline]
-    pub(super) fn tune(&mut self, clock: &Clock, read: u64) {
+    pub(super) fn tune(&mut self, us: u64, read: u64) {
         if let Some(tune) = &mut self.autotune {
-            if let Some(buffer) = tune.read(clock, read, self.advertised_mss) {
+            if let Some(buffer) = tune.read(us, read, self.advertised_mss) {
                 self.enlarge(buffer);
             }
         }
@@ -318,9 +318,9 @@ impl Receiver {
         self.offer() + unit >= self.edge.wrapping_sub(self.acked_up_to)
     }
 
-    /// The application reads up to `max` bytes. A window that doubles thereby is announced, and what was small is acknowledged.
-    pub fn read(&mut self, clock: &Clock, max: u64) -> u64 {
-        let taken = self.take(clock, max);
+    /// The application reads up to `max` bytes at this time, in microseconds. A window that doubles thereby is announced, and what was small is acknowledged.
+    pub fn read(&mut self, us: u64, max: u64) -> u64 {
+        let taken = self.take(us, max);
         if taken == 0 {
             return 0;
         }
