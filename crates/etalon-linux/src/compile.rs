@@ -7,13 +7,14 @@ use std::path::PathBuf;
 
 use etalon_scenario::address::{self, MOST_HOSTS};
 use etalon_scenario::{
-    CC_NAME_MAX, Capture, Estimator, Flow, Init, MOST_MPTCP, MOST_PORTS, MOST_SUBFLOWS, Program,
-    SERVER_PORT, SUBFLOW_PORT, Scenario, Setup, Tcp, Transport, client_port,
+    CC_NAME_MAX, Capture, Estimator, Flow, Init, MOST_PORTS, MOST_SUBFLOWS, Program, SERVER_PORT,
+    SUBFLOW_PORT, Scenario, Setup, Tcp, Transport, client_port,
 };
 use etalon_schedule::Controller;
 use etalon_units::{Span, Time};
 
 use crate::names::with_addresses;
+use crate::ports::check_ports;
 use crate::{Image, LinuxError, Mode, Options};
 use crate::{parameters, routes};
 
@@ -194,16 +195,6 @@ fn check_subflows(plan: &Scenario, whose: &str, transport: &Transport) -> Result
     if matches!(transport, Transport::Mptcp(_)) && knows_demand_from_hosts(plan) {
         return Err(format!(
             "{whose}: on Linux demand is not known of what MPTCP has to send: take schedule.estimator = \"voq\"."
-        ));
-    }
-    Ok(())
-}
-
-/// A flow whose subflows have no ports left, in words.
-pub(crate) fn check_ports(flow: usize, transport: &Transport) -> Result<(), String> {
-    if transport.subflows() > 1 && flow >= usize::from(MOST_MPTCP) {
-        return Err(format!(
-            "Flow {flow}: on Linux there are ports for the subflows of the first {MOST_MPTCP} flows."
         ));
     }
     Ok(())

@@ -15,7 +15,7 @@ use etalon_schedule::{Controller, Demand, Granted, Params, Scheduler};
 use etalon_units::Time;
 
 use crate::LinuxError;
-use crate::compile::check_ports;
+use crate::ports::check_ports;
 use making::Making;
 
 /// What a user lends to a run: code that its plan only names.

@@ -17,6 +17,7 @@ mod log;
 mod log_fuzz;
 mod names;
 mod parameters;
+mod ports;
 mod processor;
 mod programs;
 mod replay;
