@@ -536,12 +536,10 @@ def test_a_signal_ends_a_reproduction_at_once(tmp_path: Path, number: signal.Sig
     while not list(out.glob("points/*/*/run.json")) and time.monotonic() < deadline:
         time.sleep(0.1)
     process.send_signal(number)
-    sent = time.monotonic()
     process.communicate(timeout=60)
-    assert time.monotonic() - sent < 6, "2 s, where nothing else runs"
     assert process.returncode == 128 + number
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
     kept = [place for place in out.glob("points/*/*") if place.is_dir()]
-    assert kept
+    assert 0 < len(kept) < 30, "of 36: what had not begun never does"
     assert all(not Run.load(place).partial for place in kept)
