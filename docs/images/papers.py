@@ -10,8 +10,10 @@ from pathlib import Path
 from etalon.cli import main as etalon
 
 FIGURES = {
+    "cnsm16": ("5a", "5a"),
     "etalon18": ("5b", "5b"),
     "harvest": ("several-hops", "several-hops-10us"),
+    "opera": ("9", "9-10-percent"),
     "powertcp": ("8a", "8a"),
     "rotornet": (None, "density"),
     "sigcomm22": ("7a", "7a"),
@@ -22,8 +24,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def main() -> None:
     """Writes paper-NAME.png."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    for paper, (figure, picture) in FIGURES.items():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", action="append", choices=FIGURES, help="one of the papers")
+    for paper in parser.parse_args().only or FIGURES:
+        figure, picture = FIGURES[paper]
         chosen = ["--figure", figure] if figure else []
         folder = ROOT / "runs/pictures" / paper
         if etalon(["reproduce", paper, *chosen, "--out", str(folder)]):
