@@ -260,11 +260,14 @@ def _show_waiting(run: Run) -> None:
 
 def _show_pairs(run: Run) -> None:
     """What the networks carried, a column each: for the measured pair, or for all pairs if no pair stands out."""
-    columns = (*(run.planes if run.plan.week_ns else run.planes[:1]), None)
+    columns: tuple[str | None, ...] = (*run.planes, None)
+    names = [name or "total" for name in columns]
+    if not run.plan.week_ns:  # measured as one network, whatever it consists of
+        columns, names = run.planes[:1], ["network"]
     pair = run.plan.pair_in_question
     title = "all rack pairs" if pair is None else f"rack {pair[0]} -> {pair[1]}"
     of: Literal["all"] | tuple[int, int] = pair or "all"
-    table = common.plain_table(title, *(f">{name or 'total'}" for name in columns))
+    table = common.plain_table(title, *(f">{name}" for name in names))
     if pair is not None:  # pairs share uplinks, so that their capacities do not add up
         table.add_row("utilisation", *(_percent(run.utilization(name)) for name in columns if name))
     table.add_row("payload", *(_gbps(run.payload(name, of)) for name in columns))
