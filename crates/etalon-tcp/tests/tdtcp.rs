@@ -223,6 +223,24 @@ fn a_connection_that_is_downgraded_stays_on_its_path() {
     assert!(others.iter().all(|l| l.segment.tdn.is_some()));
 }
 
+/// What the socket has taken goes out before FIN: seen on the Linux engine, where programs that write for ever over TDTCP are held up by
+/// their send buffers as others are (`ss -tmi` beside them, PSH in captures). What flows of plain TCP without end send shows no buffer.
+#[test]
+fn a_program_without_end_waits_for_its_send_buffer() {
+    for (tdns, beyond) in [(2, true), (0, false)] {
+        let room = |config: &mut Config| config.waits_for_room = Some(6 << 20);
+        let mut pair = pair_of(end(false, tdns, room), end(true, tdns, room), deliver);
+        pair.client.write_forever();
+        assert!(pair.run_until(SECOND, |pair| pair.client.bytes_acked() > 0));
+        let sent = u64::MAX - pair.client.unsent();
+        pair.client.shutdown();
+        assert!(pair.run_until(SECOND, |pair| pair.client.all_acked()));
+        let acked = pair.client.bytes_acked();
+        assert_eq!(acked > sent, beyond, "{tdns} TDNs: {sent}, {acked}");
+        assert!(acked - sent < 1 << 20);
+    }
+}
+
 #[test]
 fn a_shared_pipe_is_bounded_by_one_window() {
     for shared in [false, true] {
