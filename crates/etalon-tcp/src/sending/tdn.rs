@@ -66,9 +66,10 @@ impl<C: CongestionControl> Sender<C> {
         });
     }
 
-    /// Whether echoed timestamps show the active path's RTT: they do not say by which path the ACK came.
+    /// Whether the timestamp that an ACK echoes shows the active path's RTT: it does not say by which path the segment went, so there may be
+    /// but one at this end, and at the other, which names in ACKs what it uses.
     pub(crate) fn echoes_tell_the_rtt(&self, config: &Config) -> bool {
-        config.tdtcp.is_none() || !self.paths.are_several()
+        config.tdtcp.is_none() || !self.paths.are_several() && !self.paths.ack_is_anothers()
     }
 
     /// Whether losses of other paths than the ACK's wait longer.
