@@ -171,7 +171,7 @@ impl<C: CongestionControl> Sender<C> {
             path.sample_rate(clock.now);
         }
         path.cc.on_ack(&mut path.window, &ack);
-        self.decide(clock, config, facts);
+        self.decide(clock, config, facts, ack.delivered > 0);
         if facts.restart_timer {
             self.set_transmit_timer(clock, config);
         }
@@ -238,11 +238,15 @@ impl<C: CongestionControl> Sender<C> {
         window.cwnd = window.cwnd.min(config.max_cwnd);
     }
 
-    /// The loss probe and recovery hear the facts. Data that arrives in order while nothing is amiss leaves nothing to decide.
+    /// The loss probe and recovery hear the facts. Data that arrives in order while nothing is amiss leaves nothing to decide. `delivered`:
+    /// something that was sent on the active path is.
     #[inline]
-    fn decide(&mut self, clock: &Clock, config: &Config, facts: &mut Facts) {
+    fn decide(&mut self, clock: &Clock, config: &Config, facts: &mut Facts, delivered: bool) {
         let bare = facts.is_bare();
-        if self.rack.dsack && (facts.acked > 0 || facts.sacked) {
+        if self.rack.dsack
+            && (facts.acked > 0 || facts.sacked)
+            && (delivered || self.paths.is_only_one())
+        {
             self.rack.widen(clock.us);
         }
         if self.probe.is_out() {

@@ -114,3 +114,41 @@ impl<C: CongestionControl> Sender<C> {
         active.rtt.time_by(clock, config, rtt, variance, backoffs);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::cc::Any;
+    use crate::segment::Flags;
+    use crate::sending::alone::{Alone, MS};
+    use crate::tdn_option::PathId;
+
+    /// Ten segments on path 0 and then ten on path 1.
+    fn sent_on_two() -> Alone {
+        let mut alone = Alone::with_data("reno");
+        let control = Any::by_name("reno", &[]).expect("a control");
+        alone.snd.paths.add(&alone.config, [control].into());
+        assert_eq!(alone.send().len(), 10);
+        alone.clock.advance(alone.clock.now + 5 * MS);
+        change(&mut alone, 1);
+        assert_eq!(alone.send().len(), 10);
+        alone
+    }
+
+    fn change(alone: &mut Alone, id: PathId) {
+        let (config, clock, snd) = (&alone.config, &alone.clock, &mut alone.snd);
+        assert!(snd.paths.activate(config, clock, snd.nxt, id, true));
+    }
+
+    /// Seen on the Linux engine: retransmissions begin as late as RACK's window has it which a DSACK widened, and it has not while only
+    /// segments of a TDN that was left are acknowledged.
+    #[test]
+    fn a_dsack_counts_once_something_of_the_path_in_use_is_delivered() {
+        let mut alone = sent_on_two();
+        alone.snd.rack.reordering.seen = true;
+        alone.snd.rack.note_dsack();
+        alone.ack(5 * MS, 5, &[], Flags(0));
+        assert!(alone.snd.rack.dsack, "path 0 has been left");
+        alone.ack(5 * MS, 11, &[], Flags(0));
+        assert!(!alone.snd.rack.dsack);
+    }
+}
