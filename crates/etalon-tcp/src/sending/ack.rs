@@ -22,7 +22,7 @@ use crate::timers::{Clock, Purpose};
 struct Before {
     /// Segments delivered, and lost.
     delivered: u64,
-    lost: u64,
+    lost: u32,
 }
 
 impl<C: CongestionControl> Sender<C> {
@@ -205,7 +205,7 @@ impl<C: CongestionControl> Sender<C> {
         let report = Report {
             now: clock.now,
             delivered: ack.delivered,
-            lost: (path.lost - before.lost) as u32,
+            lost: path.lost - before.lost,
             total_delivered: path.delivered,
             in_flight,
             rtt: ack.rtt,

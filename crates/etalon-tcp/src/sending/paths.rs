@@ -35,7 +35,7 @@ struct Parked<C> {
     /// Until when the active path's first segments are paced, in nanoseconds; 0 if they are not.
     burst_until: u64,
     /// How often the timeout was doubled since the last RTT sample.
-    backoffs: u32,
+    backoffs: u8,
 }
 
 impl<C> Parked<C> {
@@ -166,12 +166,12 @@ impl<C> Paths<C> {
     /// How often the timeout was doubled since the last RTT sample of any path (RFC 6298, 5.5 and 5.7). Without other paths the
     /// active one's timeout has it.
     pub fn backoffs(&self) -> u32 {
-        self.parked.as_ref().map_or(0, |parked| parked.backoffs)
+        (self.parked.as_ref()).map_or(0, |parked| parked.backoffs.into())
     }
 
     pub fn back_off(&mut self) {
         if let Some(parked) = &mut self.parked {
-            parked.backoffs += 1;
+            parked.backoffs = parked.backoffs.saturating_add(1);
         }
     }
 
