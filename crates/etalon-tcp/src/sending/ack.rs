@@ -104,6 +104,9 @@ impl<C: CongestionControl> Sender<C> {
     /// should be updated."
     #[inline]
     fn advance(&mut self, segment: &Segment, facts: &mut Facts) {
+        if self.program.is_some() {
+            self.forget_chunks(segment.ack);
+        }
         self.una = segment.ack;
         if facts.progress {
             self.timeouts = 0;

@@ -223,9 +223,6 @@ impl<C: CongestionControl> Sender<C> {
         {
             return None;
         }
-        if !is_begun && self.program.is_some() {
-            self.note_chunk(self.nxt.wrapping_add(self.chunk.left));
-        }
         Some(self.new_transmission(clock, len, limits))
     }
 
@@ -282,12 +279,16 @@ impl<C: CongestionControl> Sender<C> {
             self.small_end = end;
         }
         self.nxt = end;
+        let mut marks = if fin { mark::FIN } else { 0 };
+        if self.chunk.left == 0 && self.program.is_some() {
+            marks |= self.note_chunk();
+        }
         let record = Record {
             stamp: clock.stamp(),
             start,
             end,
             order: 0,
-            marks: if fin { mark::FIN } else { 0 },
+            marks,
             path: id,
             charged: id,
         };

@@ -82,6 +82,11 @@ pub struct Path<C> {
     pub(crate) left: u64,
 }
 
+const _: () = assert!(
+    size_of::<Path<crate::cc::Any>>() == 168,
+    "a sender of TDTCP has one for each network"
+);
+
 impl<C: CongestionControl> Path<C> {
     pub(crate) fn new(id: PathId, config: &Config, clock: &Clock, cc: C) -> Path<C> {
         let cwnd = config.initial_cwnd.min(config.max_cwnd).max(1);

@@ -8,10 +8,11 @@
 
 use crate::cc::CongestionControl;
 use crate::sending::buffers::Buffers;
-use crate::sending::places::{Of, Places};
+use crate::sending::places::Places;
+use crate::sending::record::mark;
 use crate::sending::send_buffer::{BESIDE_PAYLOAD, room};
 use crate::sending::{Fin, Sender};
-use crate::seq::{after, before};
+use crate::seq::before;
 
 /// A program, and what is remembered of its buffers.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ pub(crate) struct Program {
     /// Bytes that it has yet to hand over; then it closes, if it was told to.
     pub left: u64,
     places: Places,
+    /// Chunks that were sent and are not acknowledged to their ends.
+    pub chunks: u32,
     /// Memory that the send buffer has, and how much that may become.
     size: u32,
     max: u32,
@@ -56,24 +59,15 @@ impl Program {
 
     /// Memory of `bytes` that were handed over and are not acknowledged. `front`: unsent bytes of the first buffer.
     fn held(&self, bytes: u64, front: u32) -> u64 {
-        let unsent = self.places.len(Of::Behind) + usize::from(front > 0);
-        let buffers = (self.places.len(Of::Chunks) + unsent) as u64;
+        let unsent = self.places.behind().0 + u64::from(front > 0);
+        let buffers = u64::from(self.chunks) + unsent;
         bytes + buffers * BESIDE_PAYLOAD
-    }
-
-    /// What ended at `una` or before it is no longer held.
-    fn forget_acked(&mut self, una: u32) {
-        let chunks = Of::Chunks;
-        while (self.places.first(chunks)).is_some_and(|end| !after(end, una)) {
-            self.places.pop_first(chunks);
-        }
     }
 
     /// The next buffer, where `pending` bytes are not sent: a segment that left alone may have begun it, and others.
     fn next_buffer(&mut self, pending: u64) -> u32 {
-        let behind: u64 = self.places.iter(Of::Behind).map(u64::from).sum();
-        let mut begun = behind.saturating_sub(pending);
-        while let Some(buffer) = self.places.pop_first(Of::Behind) {
+        let mut begun = self.places.behind().1.saturating_sub(pending);
+        while let Some(buffer) = self.places.next_behind() {
             if begun < buffer.into() {
                 return buffer - begun as u32;
             }
@@ -108,14 +102,13 @@ impl<C: CongestionControl> Sender<C> {
         if program.waits || program.left == 0 {
             return;
         }
-        program.forget_acked(self.una);
         let size = Buffers::size_for(mss, self.max_window);
         // Behind a full buffer another is begun, and nothing is sent.
-        let behind = program.places.last(Of::Behind);
+        let behind = program.places.last_behind();
         let fills_first = behind.is_none() && self.buffers.front < size;
         self.buffers.begin(size, fills_first);
         if behind.unwrap_or(self.buffers.front) < size {
-            program.places.pop_last(Of::Pushed); // it is filled up
+            program.places.forget_last_pushed(); // it is filled up
         }
         if fills_first {
             self.fill_as_written();
@@ -181,20 +174,16 @@ impl<C: CongestionControl> Sender<C> {
                 break;
             };
             let size = self.buffers.size_now();
-            let front = &mut self.buffers.front;
-            let last = program.places.last_mut(Of::Behind);
-            let (bytes, now) = match last.or((*front > 0).then_some(front)) {
-                Some(last) if *last < size => {
-                    let bytes = writable.min((size - *last).into()) as u32;
-                    *last += bytes;
-                    (bytes, *last)
-                }
-                _ => {
-                    let bytes = writable.min(size.into()) as u32;
-                    program.places.push(Of::Behind, bytes);
-                    (bytes, bytes)
-                }
-            };
+            let (behind, front) = (program.places.last_behind(), self.buffers.front);
+            let last = behind.or((front > 0).then_some(front));
+            let before = last.filter(|&last| last < size).unwrap_or(0);
+            let bytes = writable.min((size - before).into()) as u32;
+            let now = before + bytes;
+            match (before, behind) {
+                (0, _) => program.places.add_behind(now),
+                (_, Some(_)) => program.places.fill_last_behind(now),
+                (_, None) => self.buffers.front = now,
+            }
             self.accept(bytes.into());
             let half = self.max_window / 2;
             self.buffers.note_written(bytes, now == size, half);
@@ -205,18 +194,28 @@ impl<C: CongestionControl> Sender<C> {
         if let Some(program) = &mut self.program {
             program.wrote_on |= wrote;
             program.waits = program.left > 0;
-            let pushed = &mut program.places;
-            if program.waits && has_unsent && pushed.last(Of::Pushed) != Some(end) {
-                pushed.push(Of::Pushed, end);
+            if program.waits && has_unsent {
+                program.places.add_pushed(end);
             }
         }
     }
 
-    /// A chunk is cut off that ends at `end`.
+    /// The last segment of a chunk is sent. Returns the mark that its record has.
     #[cold]
-    pub(crate) fn note_chunk(&mut self, end: u32) {
-        if let Some(program) = self.program.as_mut().filter(|program| program.left > 0) {
-            program.places.push(Of::Chunks, end);
+    pub(crate) fn note_chunk(&mut self) -> u8 {
+        let Some(program) = self.program.as_mut().filter(|program| program.left > 0) else {
+            return 0;
+        };
+        program.chunks += 1;
+        mark::ENDS_CHUNK
+    }
+
+    /// What ends at `una` or before it is about to be taken off the scoreboard.
+    #[cold]
+    pub(crate) fn forget_chunks(&mut self, una: u32) {
+        let acked = self.board.chunks_up_to(una);
+        if let Some(program) = &mut self.program {
+            program.chunks -= acked;
         }
     }
 
@@ -226,11 +225,11 @@ impl<C: CongestionControl> Sender<C> {
         let Some(program) = &mut self.program else {
             return false;
         };
-        let (places, pushed) = (&mut program.places, Of::Pushed);
-        while (places.first(pushed)).is_some_and(|pushed| before(pushed, end)) {
-            places.pop_first(pushed);
+        let places = &mut program.places;
+        while (places.first_pushed()).is_some_and(|pushed| before(pushed, end)) {
+            places.forget_first_pushed();
         }
-        places.first(pushed) == Some(end)
+        places.first_pushed() == Some(end)
     }
 
     /// Nothing more goes out for now. Returns whether the program has written more since.
@@ -242,7 +241,7 @@ impl<C: CongestionControl> Sender<C> {
                 return true;
             }
         }
-        let (una, taken) = (self.una, self.taken());
+        let taken = self.taken();
         let path = &self.paths.active;
         let (cwnd, has_room) = (path.window.cwnd, path.has_room());
         let front = self.buffers.front;
@@ -250,7 +249,6 @@ impl<C: CongestionControl> Sender<C> {
         let Some(program) = self.program.as_mut().filter(|program| program.waits) else {
             return false;
         };
-        program.forget_acked(una);
         if has_room {
             program.provide(room(segment, cwnd));
         }
@@ -283,8 +281,9 @@ impl<C: CongestionControl> Sender<C> {
     fn forget_program(&mut self) {
         let is_followed = self.send_buffer.is_some();
         let is_over = |program: &Program| {
-            let unsent = [Of::Pushed, Of::Behind].map(|of| program.places.len(of));
-            program.left == 0 && unsent == [0, 0] && !program.wrote_on && !is_followed
+            let places = &program.places;
+            let takes_no_part = places.first_pushed().or(places.last_behind()).is_none();
+            program.left == 0 && takes_no_part && !program.wrote_on && !is_followed
         };
         if self.program.as_deref().is_some_and(is_over) {
             self.program = None;
@@ -294,7 +293,7 @@ impl<C: CongestionControl> Sender<C> {
     /// Whether all that the program wrote is with its socket, and needs no PSH of its own.
     pub(crate) fn program_is_done(&self) -> bool {
         (self.program.as_ref())
-            .is_none_or(|program| program.left == 0 && program.places.len(Of::Pushed) == 0)
+            .is_none_or(|program| program.left == 0 && program.places.first_pushed().is_none())
     }
 
     /// Whether the program waits for room, or has something to be sent that it wrote last.
@@ -330,15 +329,13 @@ mod tests {
         alone.snd.program.as_ref().expect("it writes")
     }
 
-    fn behind(alone: &Alone) -> Vec<u32> {
-        program(alone).places.iter(Of::Behind).collect()
+    /// How many buffers are behind the first, and their bytes.
+    fn behind(alone: &Alone) -> (u64, u64) {
+        program(alone).places.behind()
     }
 
     /// What is not sent, in segments, the memory in use, and that of the buffer.
     fn told_by_ss(alone: &mut Alone) -> (u64, u64, u64) {
-        let una = alone.snd.una;
-        let writing = alone.snd.program.as_mut();
-        writing.expect("it writes").forget_acked(una);
         let held = program(alone).held(alone.snd.taken(), alone.snd.buffers.front);
         (not_sent(alone), held, program(alone).size.into())
     }
@@ -359,7 +356,7 @@ mod tests {
         assert_eq!(pushed, [13, 19, 25, 29]);
         assert_eq!(told_by_ss(&mut alone), (34, 82_800, 87_552));
         assert_eq!(alone.snd.buffers.front, 12 * SEGMENT);
-        assert_eq!(behind(&alone), [22 * SEGMENT]);
+        assert_eq!(behind(&alone), (1, 22 * u64::from(SEGMENT)));
     }
 
     /// The first ten segments are acknowledged, and `cwnd` are sent; then one more is acknowledged, which is no reason to send two, and the
@@ -412,7 +409,7 @@ mod tests {
         alone.snd.stop_writing();
         assert_eq!(alone.snd.pending, u64::from(size) + 372);
         assert_eq!(alone.snd.buffers.front, size);
-        assert_eq!(behind(&alone), [372]);
+        assert_eq!(behind(&alone), (1, 372));
     }
 
     #[test]
