@@ -351,7 +351,6 @@ impl<C: CongestionControl> Sender<C> {
                 self.stats.recoveries += 1;
                 if path.begin_fast_recovery(clock, flight, false) {
                     path.reduce_at_once();
-                    self.cwr_queued = self.ecn;
                 }
             }
         }

@@ -117,7 +117,7 @@ impl<C: CongestionControl> Sender<C> {
 
 #[cfg(test)]
 mod tests {
-    use crate::cc::{Any, State};
+    use crate::cc::Any;
     use crate::segment::Flags;
     use crate::sending::alone::{Alone, MS};
     use crate::tdn_option::PathId;
@@ -150,19 +150,5 @@ mod tests {
         assert!(alone.snd.rack.dsack, "path 0 has been left");
         alone.ack(5 * MS, 11, &[], Flags(0));
         assert!(!alone.snd.rack.dsack);
-    }
-
-    /// Seen in captures of the Linux engine: the first new segment after the losses of a TDN that is not in use has CWR.
-    #[test]
-    fn the_reduction_of_a_path_that_is_not_in_use_is_told_to_the_receiver() {
-        for ecn in [false, true] {
-            let mut alone = sent_on_two();
-            alone.snd.ecn = ecn;
-            alone.ack(2 * MS, 0, &[(10, 14)], Flags(0));
-            assert_eq!(alone.state(), State::LimitedTransmit);
-            let parked = alone.snd.paths.parked();
-            assert_eq!(parked[0].recovery.state, State::FastRecovery);
-            assert_eq!(alone.snd.cwr_queued, ecn);
-        }
     }
 }
