@@ -91,7 +91,10 @@ impl<C: CongestionControl> Connection<C> {
             .waits_for_room
             .filter(|_| self.subflow.is_none());
         if let (Some(max), None) = (max, &self.snd.program) {
-            self.snd.program = Some(Box::new(Program::new(max)));
+            let mut program = Box::new(Program::new(max));
+            // An earlier program may have left some.
+            program.chunks = self.snd.board.chunks_up_to(self.snd.nxt);
+            self.snd.program = Some(program);
         }
         max.is_some()
     }

@@ -241,6 +241,20 @@ fn a_program_without_end_waits_for_its_send_buffer() {
     }
 }
 
+/// The chunks of its last write are buffers until they are acknowledged, and are not counted off the next one's.
+#[test]
+fn a_program_that_writes_again_finds_the_buffers_of_its_last_write() {
+    let room = |config: &mut Config| config.waits_for_room = Some(6 << 20);
+    let mut pair = pair_of(end(false, 0, room), end(true, 0, room), deliver);
+    for writes in 1..=3 {
+        pair.client.write(1_000_000);
+        assert!(pair.run_until(SECOND, |pair| pair.client.unsent() == 0));
+        assert!(!pair.client.all_acked(), "write {writes}");
+    }
+    assert!(pair.run_until(SECOND, |pair| pair.client.all_acked()));
+    assert_eq!(pair.server.bytes_received(), 3_000_000);
+}
+
 #[test]
 fn a_shared_pipe_is_bounded_by_one_window() {
     for shared in [false, true] {

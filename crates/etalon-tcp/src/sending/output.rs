@@ -269,6 +269,7 @@ impl<C: CongestionControl> Sender<C> {
         let id = path.id;
         self.pending -= u64::from(len);
         self.buffers.sent(len);
+        let ends_chunk = self.chunk.left == len;
         self.chunk.left = self.chunk.left.saturating_sub(len);
         let fin = self.fin == Fin::Queued && self.pending == 0;
         let end = start.wrapping_add(len + u32::from(fin));
@@ -280,7 +281,7 @@ impl<C: CongestionControl> Sender<C> {
         }
         self.nxt = end;
         let mut marks = if fin { mark::FIN } else { 0 };
-        if self.chunk.left == 0 && self.program.is_some() {
+        if ends_chunk && self.program.is_some() {
             marks |= self.note_chunk();
         }
         let record = Record {
