@@ -202,8 +202,7 @@ fn an_rtt_counts_if_data_and_ack_went_by_the_same_tdn() {
     assert_eq!(sampled(Some(0), true), 3 * MS);
 }
 
-/// As seen on the Linux engine, where an ACK of a retransmission that names a TDN of which the sender has not heard yet leaves the RTT as it
-/// was.
+/// So on the Linux engine; the receiver may hear of a TDN before the sender does.
 #[test]
 fn an_echo_shows_no_rtt_where_the_ack_names_another_tdn() {
     for (ack, is_sample) in [(0, true), (1, false)] {

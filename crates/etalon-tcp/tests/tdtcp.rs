@@ -223,8 +223,8 @@ fn a_connection_that_is_downgraded_stays_on_its_path() {
     assert!(others.iter().all(|l| l.segment.tdn.is_some()));
 }
 
-/// What the socket has taken goes out before FIN: seen on the Linux engine, where programs that write for ever over TDTCP are held up by
-/// their send buffers as others are (`ss -tmi` beside them, PSH in captures). What flows of plain TCP without end send shows no buffer.
+/// What the socket has taken goes out before FIN. On the Linux engine programs that write for ever are held up by their send buffers as
+/// others are; flows of plain TCP without end leave that out.
 #[test]
 fn a_program_without_end_waits_for_its_send_buffer() {
     for (tdns, beyond) in [(2, true), (0, false)] {

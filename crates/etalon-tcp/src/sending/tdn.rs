@@ -139,8 +139,7 @@ mod tests {
         assert!(snd.paths.activate(config, clock, snd.nxt, id, true));
     }
 
-    /// Seen on the Linux engine: retransmissions begin as late as RACK's window has it which a DSACK widened, and it has not while only
-    /// segments of a TDN that was left are acknowledged.
+    /// So on the Linux engine.
     #[test]
     fn a_dsack_counts_once_something_of_the_path_in_use_is_delivered() {
         let mut alone = sent_on_two();
