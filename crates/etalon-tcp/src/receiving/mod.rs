@@ -63,6 +63,8 @@ pub(crate) struct Receiver {
     memory: fn(u32) -> Memory,
     /// Who reads at once does so; not while what came beside a hole waits for its ACK.
     auto_read: bool,
+    /// What it offers is of the stream's memory, not its own.
+    pub is_subflow: bool,
     pub advertised_mss: u32,
     /// Bytes of options on each segment.
     pub options: u32,
@@ -112,6 +114,7 @@ impl Receiver {
             autotune: (config.max_receive_buffer > config.receive_buffer)
                 .then(|| Autotune::new(config.max_receive_buffer.saturating_mul(2))),
             auto_read: config.auto_read,
+            is_subflow: false,
             advertised_mss: u32::from(config.mss),
             options: 0,
             mss: DEFAULT_MSS.min(u32::from(config.mss)),
