@@ -98,7 +98,7 @@ impl<T: Tap> World<'_, '_, T> {
         }
         self.transmit_subflow(now, index, edge);
         if index & 1 == 1 {
-            self.read_stream(group);
+            self.read_stream(now, group, edge);
         }
         self.follow_subflow(now, index);
         let flow = index >> 1;
@@ -160,7 +160,7 @@ impl<T: Tap> World<'_, '_, T> {
 
     /// The application reads what has come, once that is acknowledged: as seen on Linux, an ACK goes out before programs run unless it waits
     /// for them.
-    fn read_stream(&mut self, group: usize) {
+    fn read_stream(&mut self, now: Time, group: usize, edge: &mut Edge<PacketId>) {
         let receiver = &mut self.groups[group].receiver;
         let before = receiver.memory();
         receiver.read();
@@ -172,6 +172,10 @@ impl<T: Tap> World<'_, '_, T> {
             let server = 2 * self.groups[group].flows[subflow] + 1;
             if let Some(end) = self.flows.end_if_open(server) {
                 end.connection.set_stream_memory(memory);
+                if memory == 0 {
+                    end.connection.stream_was_read();
+                    self.transmit_subflow(now, server, edge);
+                }
             }
         }
     }

@@ -87,6 +87,9 @@ impl Server {
         let before = self.end.poll_transmit(self.now);
         self.stream.read();
         self.end.set_stream_memory(self.stream.memory());
+        if self.stream.memory() == 0 {
+            self.end.stream_was_read();
+        }
         let after = self.end.poll_transmit(self.now);
         before.or(after).map(|segment| segment.window)
     }
@@ -175,4 +178,22 @@ fn the_first_dss_voids_what_the_handshake_offered() {
     let sent = std::iter::from_fn(|| client.poll_transmit(1_000));
     let windows: Vec<u16> = sent.map(|segment| segment.window).collect();
     assert_eq!((ack.window, &windows[..]), (490, &[490, 490, 490, 443][..]));
+}
+
+/// 72 bytes with PSH are acknowledged at once where the program reads them, and wait for more behind a hole of the stream.
+#[test]
+fn what_is_small_is_answered_once_it_is_read() {
+    for (data_seq, answered) in [(0, true), (FULL.into(), false)] {
+        let mut server = Server::new();
+        let mut place = 0;
+        let mut gets = |len: u16| {
+            let mapping = (place, data_seq + u64::from(place), len);
+            let ack = server.gets(place, len, mapping);
+            place += u32::from(len);
+            ack.is_some()
+        };
+        // Quick ACKs come first, then one for every second segment.
+        while gets(FULL) || !gets(FULL) {}
+        assert_eq!(gets(72), answered, "{data_seq}");
+    }
 }

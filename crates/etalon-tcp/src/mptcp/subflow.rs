@@ -332,6 +332,13 @@ impl<C: CongestionControl> Connection<C> {
         self.rcv.stream_takes(memory);
     }
 
+    /// The program has read all that there is of the stream. As seen on Linux, only then is what was small acknowledged at once.
+    pub fn stream_was_read(&mut self) {
+        if self.rcv.answers_small() {
+            self.acknowledge_stream();
+        }
+    }
+
     /// What segments are to acknowledge of the stream, and up to where a subflow has offered room: none offers less than another did.
     pub fn set_data_ack(&mut self, data_ack: u64, offered: u64) {
         if let Some(subflow) = &mut self.subflow {

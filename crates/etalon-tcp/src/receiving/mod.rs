@@ -479,7 +479,7 @@ impl Receiver {
     /// A segment is small, or full and has PSH: it is acknowledged once it is read.
     fn answer_alone(&mut self) {
         self.acks.small_arrived();
-        if self.auto_read && self.acks.answers_small() {
+        if self.auto_read && !self.is_subflow && self.acks.answers_small() {
             self.acks.hasten();
         }
     }
@@ -545,6 +545,12 @@ impl Receiver {
         } else {
             self.read_late();
         }
+    }
+
+    /// Whether an ACK is owed for what was small, once it is read.
+    #[cold]
+    pub fn answers_small(&self) -> bool {
+        self.acks.is_scheduled() && self.acks.answers_small()
     }
 
     /// Whether the ACK that is due does not wait until what is small is read.
