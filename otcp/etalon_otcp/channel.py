@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import select
 import socket
 import ssl
@@ -28,6 +27,8 @@ from os_ken.exception import OSKenException
 from os_ken.ofproto import ofproto_parser
 
 from etalon_otcp import lengths, messages
+from etalon_otcp.floods import Share
+from etalon_otcp.inbox import Inbox
 from etalon_otcp.messages import ECHO_REPLY, HEADER, PACKET_IN, VERSION
 from etalon_otcp.probing import ECHO_MARK
 from etalon_otcp.seldom import STRANGERS
@@ -39,15 +40,24 @@ READ = 65_536
 MOST_WAITING = 1 << 20
 """Bytes that a connection's thread has not handled yet; more are left in its socket."""
 
+UNWANTED_SHARE, UNWANTED_BURST_S = 0.1, 0.005
+"""Of a processor, for reading what a switch sends that is dropped or put off."""
+
 
 class Taker(Protocol):
     """Takes what comes back of probes, without os-ken."""
 
-    def frame(self, number: int, frame: bytes, at_ns: int) -> None:
-        """A frame that came by a port."""
+    def frame(self, number: int, frame: bytes, at_ns: int) -> bool:
+        """A frame that came by a port; False if there were too many to look at it."""
 
     def echo(self, data: bytes, at_ns: int) -> None:
         """The answer to an echo of ours."""
+
+    def dropped(self, kind: str) -> None:
+        """Another message that was one too many."""
+
+    def late(self) -> None:
+        """Messages wait, as they take too much of a processor."""
 
 
 class Wire:
@@ -156,8 +166,8 @@ class Channel(Datapath):  # type: ignore[misc]
         """Whose probes these are, once the switch is known."""
         self._reader = reader
         self._rest = bytearray()
-        self._waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._put = self._got = 0  # bytes; each has one thread that counts
+        self.inbox = Inbox(self._drop, self._be_late)
+        self._unwanted = Share(UNWANTED_SHARE, UNWANTED_BURST_S)
         self._has_ended = False
         self._heard_ns = 0
 
@@ -197,17 +207,22 @@ class Channel(Datapath):  # type: ignore[misc]
             data = b""
         if not data:
             self._has_ended = True
-            self._waiting.put(None)
-        return bool(data) and self._put - self._got < MOST_WAITING
+            self.inbox.put(None)
+        return bool(data) and self.inbox.waiting < MOST_WAITING
+
+    def rest_s(self) -> float:
+        """How long it is not to be read: one that sends more than it may, so that reading it takes a share of a processor."""
+        return self._unwanted.wait_s()
 
     @property
     def is_idle(self) -> bool:
         """Whether its thread has handled everything, and more may come."""
-        return self._put == self._got and not self._has_ended
+        return not self.inbox.waiting and not self._has_ended
 
     def _take_all(self, data: bytes, at_ns: int) -> int:
         """Takes all whole messages; how many bytes these were."""
-        at = 0
+        began, at, self._too_many = time.thread_time(), 0, 0
+        is_over = self.inbox.is_over
         while len(data) - at >= HEADER.size:
             version, kind, length, _ = HEADER.unpack_from(data, at)
             if length < HEADER.size:
@@ -216,9 +231,11 @@ class Channel(Datapath):  # type: ignore[misc]
                 break
             message = data[at : at + length]
             if version != VERSION or not self._is_taken(kind, message, at_ns):
-                self._put += length
-                self._waiting.put(message)
+                self.inbox.put(message)
+                self._too_many += length if is_over else 0
             at += length
+        if self._too_many:
+            self._unwanted.spend((time.thread_time() - began) * self._too_many / at)
         return at
 
     def _is_taken(self, kind: int, message: bytes, at_ns: int) -> bool:
@@ -228,7 +245,8 @@ class Channel(Datapath):  # type: ignore[misc]
             return False
         try:
             if kind == PACKET_IN and (found := messages.packet_in(message)):
-                taker.frame(*found, at_ns)
+                if not taker.frame(*found, at_ns):
+                    self._too_many += len(message)
                 return True
             if kind == ECHO_REPLY and message.startswith(ECHO_MARK, HEADER.size):
                 taker.echo(message[HEADER.size :], at_ns)
@@ -269,7 +287,7 @@ class Channel(Datapath):  # type: ignore[misc]
     def close(self) -> None:
         """Ends it, from any thread."""
         super().close()
-        self._waiting.put(None)
+        self.inbox.put(None)
 
     def _handle(self) -> None:
         every, most = self.echo_request_interval, self.max_unreplied_echo_requests
@@ -282,14 +300,18 @@ class Channel(Datapath):  # type: ignore[misc]
                 request = self.ofproto_parser.OFPEchoRequest(self)
                 self.unreplied_echo_requests.append(self.set_xid(request))
                 self.send_msg(request)
-            with contextlib.suppress(queue.Empty):
-                message = self._waiting.get(timeout=min(1.0, every))
-                if message is None:
-                    return
-                self._by_os_ken(message)
-                self._got += len(message)
-                if self.is_idle:
-                    self._reader.resume(self)
+            if not self.inbox.handle(self._by_os_ken, min(1.0, every)):
+                return
+            if self.is_idle:
+                self._reader.resume(self)
+
+    def _drop(self, kind: str) -> None:
+        if self.taker:
+            self.taker.dropped(kind)
+
+    def _be_late(self) -> None:
+        if self.taker:
+            self.taker.late()
 
     def _by_os_ken(self, message: bytes) -> None:
         """Parses a message, and hands it to applications, then to os-ken's own handlers."""
@@ -326,6 +348,8 @@ class Reader:
         self._poll = select.epoll()
         self._channels: dict[int, Channel] = {}
         self._paused: set[Channel] = set()
+        self._resting: dict[Channel, float] = {}
+        """Those that send too much, and until when they are not read."""
         self._lock = threading.Lock()
         threading.Thread(target=self._run, daemon=True, name="switches").start()
 
@@ -340,6 +364,7 @@ class Reader:
         """Reads it no more; it is to be closed after this."""
         with self._lock:
             self._paused.discard(channel)
+            self._resting.pop(channel, None)
             for number in [n for n, one in self._channels.items() if one is channel]:
                 del self._channels[number]
                 with contextlib.suppress(OSError, ValueError):
@@ -347,7 +372,7 @@ class Reader:
 
     def resume(self, channel: Channel) -> None:
         """Goes on with one that had too much waiting."""
-        if channel not in self._paused:
+        if channel not in self._paused or channel in self._resting:
             return
         with self._lock:
             self._paused.discard(channel)
@@ -366,19 +391,42 @@ class Reader:
         if channel.is_idle:  # it has become so meanwhile
             self.resume(channel)
 
+    def _rest(self, channel: Channel, number: int, seconds: float) -> None:
+        with self._lock:
+            if self._channels.get(number) is channel:
+                self._resting[channel] = time.monotonic() + seconds
+        self._pause(channel, number)
+
+    def _wake(self) -> float | None:
+        """Reads those again that have rested; how long (s) until the next has."""
+        with self._lock:
+            now = time.monotonic()
+            rested = [channel for channel, until in self._resting.items() if until <= now]
+            for channel in rested:
+                del self._resting[channel]
+            next_s = min((until - now for until in self._resting.values()), default=None)
+        for channel in rested:
+            if channel.inbox.waiting < MOST_WAITING:
+                self.resume(channel)
+        return next_s
+
     def _run(self) -> None:
         while True:
+            next_s = self._wake()
             read: list[tuple[Channel, int, bytes, int]] = []
             for (
                 number,
                 _,
-            ) in self._poll.poll():  # all before any is handled: its time is when it came
+            ) in self._poll.poll(next_s):  # all before any is handled: its time is when it came
                 channel = self._channels.get(number)
                 data = self._read(channel) if channel else None
                 if channel and data is not None:
                     read.append((channel, number, data, time.monotonic_ns()))
             for channel, number, data, at_ns in read:
-                if not self._take(channel, data, at_ns):
+                goes_on = self._take(channel, data, at_ns)
+                if goes_on and (rest_s := channel.rest_s()):
+                    self._rest(channel, number, rest_s)
+                elif not goes_on:
                     self._pause(channel, number)
 
     # One connection that fails ends; the thread goes on with the others

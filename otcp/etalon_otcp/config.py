@@ -101,6 +101,8 @@ class OpenFlow(Listen):
     """Where switches connect."""
 
     listen: str = "127.0.0.1:6653"
+    packets_per_second: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 1_000
+    """Of each switch, in bursts of as many: frames that it hands in, besides the answers to probes. More are dropped."""
 
 
 class Api(Listen):

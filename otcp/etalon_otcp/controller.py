@@ -7,7 +7,6 @@ a copy of the network, computes flow entries and documents, and publishes. A thi
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
@@ -15,39 +14,37 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from etalon.errors import EtalonError
-from etalon_otcp import arp, forwarding, ndp
+from etalon_otcp import forwarding
+from etalon_otcp.answering import Answering
 from etalon_otcp.audit import Audit
 from etalon_otcp.computing import Computing
 from etalon_otcp.config import Config
+from etalon_otcp.counting import FlowCounts
 from etalon_otcp.damping import Damping
+from etalon_otcp.floods import Floods
 from etalon_otcp.forwarding import Table
-from etalon_otcp.network import Address, Network, PortId
+from etalon_otcp.keeping import Keeping
+from etalon_otcp.network import Network, PortId
 from etalon_otcp.probing import (
     Action,
     HostSays,
     HostSeen,
     LinkSeen,
     NeighbourSays,
-    PacketOut,
     Prober,
 )
 from etalon_otcp.publication import Publication
-from etalon_otcp.rate import Rate
 from etalon_otcp.remembered import Remembered
 from etalon_otcp.rollout import Rollout
 from etalon_otcp.routes import Routes
 from etalon_otcp.seats import Seats
 from etalon_otcp.seldom import STRANGERS
+from etalon_otcp.settling import QUIET_S, Settling
 from etalon_otcp.state import State
 from etalon_otcp.topology import Given, PortDescription, Topology
 from etalon_otcp.view import Events, View
 
 LOG = logging.getLogger("etalon_otcp")
-RELAYED_PER_S = 50
-"""ARP of one port that is for addresses that are not in the file: no host can use up what is left to others."""
-QUIET_S = 0.15
-"""At a start the network has settled when nothing has changed for so long."""
 REMEMBERING = "not all switches and links are back since the start: hosts keep what they were told of the rest"
 RIVAL_S = 60.0
 """So long a second connection that named a switch is a problem: switches try again within a few seconds."""
@@ -88,35 +85,33 @@ class Controller:
         state.restore(self.topology)
         self.prober = Prober(config.dpids(), config.measure.samples)
         self.events = Events()
+        self.floods = Floods()
         self.lock = threading.RLock()
-        self._saving = threading.Lock()
         self.stopped = threading.Event()
         self.southbound: Southbound | None = None
         self.failure = ""
         """Why nothing could be computed the last time; empty if it could."""
-        self.unsaved = ""
-        """Why the state could not be written the last time; empty if it could."""
         self.told: Callable[[set[str]], None] = lambda changed: None
         self._dirty = threading.Event()
-        self._changed_at = time.monotonic()
-        self._started_at = time.monotonic()
-        self._settled = False
         self._rollout_due: float | None = None
         self._keep_due: float | None = None
         told = {host: listed for host, listed in state.rollout.told.items() if listed}
-        self._remembered = Remembered(told, self._started_at + config.api.lifetime / 1e9)
+        remembered = Remembered(told, time.monotonic() + config.api.lifetime / 1e9)
+        self._settling = Settling(remembered, config.network.settle / 1e9, self._is_whole)
+        self._keeping = Keeping(config.state, self._to_keep)
         self._tables: dict[str, Table] = {}
         self._computing = Computing(config)
-        self._flows: dict[PortId, dict[object, int]] = {}
-        self._flow_counts: dict[PortId, int] = {}
+        self._flows = FlowCounts()
         self._disputes: list[str] = []
         self._rivals: dict[str, tuple[str, float]] = {}
-        self._relayed = Rate(RELAYED_PER_S, 1.0)
-        self._names = {
-            address: name
-            for name, host in self.topology.hosts_given.items()
-            for address in host.addresses
-        }
+        self._answering = Answering(
+            self.topology,
+            self.lock,
+            self.prober.counters,
+            lambda: self.view.network.edges,
+            self.send,
+            self.probe_host,
+        )
         self.view = View(
             Network(), Routes(Network()), config.policy, {}, ("no network yet",), False
         )
@@ -214,13 +209,13 @@ class Controller:
                 now = time.monotonic()
                 changed = self.topology.host_seen(finding.host, finding.port, finding.mac, now)
         if isinstance(finding, HostSays):
-            self._check_claim(finding.port, finding.packet.sender)
+            self._answering.check_claim(finding.port, finding.packet.sender)
             if self.config.network.forwarding:
-                self._answer(finding)
+                self._answering.answer(finding)
         if isinstance(finding, NeighbourSays):
-            self._check_claim(finding.port, finding.says.claimed)
+            self._answering.check_claim(finding.port, finding.says.claimed)
             if self.config.network.forwarding:
-                self._hand_on(finding)
+                self._answering.hand_on(finding)
         self._change(changed)
         if isinstance(finding, LinkSeen) and self.topology.neighbour(finding.target) is None:
             self.probe_ports(finding.target.switch, finding.target.number)  # the way back
@@ -243,30 +238,17 @@ class Controller:
         self._change(changed)
 
     def flows(self, switch: str, packets: Mapping[PortId, Mapping[object, int]]) -> None:
-        """Packets of all TCP flow entries of a switch, by egress port: a flow counts that has sent since.
-
-        Fewer than before are those of a counter that has wrapped, or of a new entry.
-        """
+        """Packets of all TCP flow entries of a switch, by egress port."""
         if self.config.tcp.alpha != "flows":
             return
         with self.lock:
-            before = dict(self._flow_counts)
-            last = {port: self._flows.pop(port) for port in [*self._flows] if port.switch == switch}
-            for port in last:
-                del self._flow_counts[port]
-            for port, entries in packets.items():
-                known = last.get(port, {})
-                self._flow_counts[port] = sum(
-                    count not in (0, known.get(entry)) for entry, count in entries.items()
-                )
-                self._flows[port] = dict(entries)
-            changed = before != self._flow_counts
+            changed = self._flows.take(switch, packets)
         self._change(changed)
 
     def flow_counts(self) -> dict[PortId, int]:
         """Flows that sent something between the last two counts, by egress port."""
         with self.lock:
-            return dict(self._flow_counts)
+            return self._flows.counts()
 
     # What others ask
 
@@ -320,12 +302,12 @@ class Controller:
     @property
     def disputes(self) -> list[str]:
         """Hosts whose place is claimed by several, or by another than at first; switches that others claimed to be lately;
-        ports that flap."""
+        ports that flap; switches that flood."""
         since = time.monotonic() - RIVAL_S
         with self.lock:
             rivals = [problem for _, (problem, at) in sorted(self._rivals.items()) if at >= since]
             flapping = self.damping.problems(time.monotonic())
-        return [*self._disputes, *rivals, *flapping]
+        return [*self._disputes, *rivals, *flapping, *self.floods.problems()]
 
     def changed(self) -> None:
         """The topology was changed by who measured."""
@@ -358,27 +340,21 @@ class Controller:
         Raises:
             EtalonError: if they cannot be written.
         """
-        if self.config.state is None:
-            return
-        with self._saving:  # an older state must not replace a newer one
-            with self.lock:
-                kept = self.rollout.kept(time.monotonic(), time.time())
-                state = State.of(self.publication.epoch, self.topology, kept)
-            before, self.unsaved = self.unsaved, ""
-            try:
-                state.save(self.config.state)
-            except EtalonError as error:
-                self.unsaved = f"{error}; after a restart hosts would be told what is in it"
-                if not before:
-                    LOG.error("%s", self.unsaved)
-                raise
-            if before:
-                LOG.warning("%s: written again", self.config.state)
+        self._keeping.save()
 
     def keep(self) -> None:
         """As `save`, but what cannot be written is a problem that `unsaved` tells: hosts are told all the same."""
-        with contextlib.suppress(EtalonError):
-            self.save()
+        self._keeping.keep()
+
+    @property
+    def unsaved(self) -> str:
+        """Why the state could not be written the last time; empty if it could."""
+        return self._keeping.failure
+
+    def _to_keep(self) -> State:
+        with self.lock:
+            kept = self.rollout.kept(time.monotonic(), time.time())
+            return State.of(self.publication.epoch, self.topology, kept)
 
     def stop(self) -> None:
         """Ends `run`."""
@@ -408,7 +384,7 @@ class Controller:
 
     def _pause(self) -> float | None:
         """Until a time comes, if nothing happens; no longer than a lock can be waited for."""
-        if not self._settled or self._remembered.told:
+        if self._settling.goes_on:
             return QUIET_S / 3
         with self.lock:
             damped = self.damping.due()
@@ -417,34 +393,22 @@ class Controller:
 
     def _change(self, changed: bool) -> None:
         if changed:
-            self._changed_at = time.monotonic()
+            self._settling.changed_at = time.monotonic()
             self._dirty.set()
 
     def _has_news(self, woken: bool) -> bool:
         """Whether to compute: something has changed, or a time has come."""
         now = time.monotonic()
-        if not self._settled:
-            woken |= self._has_settled(now)
-        if self._settled and self._remembered.told:
-            woken |= self._remembered.is_over(now, self._is_back(now))
+        woken |= self._settling.has_news(now)
         is_due = self._rollout_due is not None and now >= self._rollout_due
-        return self._settled and (woken or is_due)
+        return self._settling.is_settled and (woken or is_due)
 
-    def _is_back(self, now: float) -> bool:
+    def _is_whole(self) -> bool:
         """Whether all switches of the file are there, and everything that was found is measured."""
         with self.lock:
             expected = {switch.name for switch in self.config.switch}
             links, hosts = self.topology.unmeasured()
-            whole = expected <= set(self.topology.switches()) and not links and not hosts
-        return whole and now - self._changed_at >= QUIET_S
-
-    def _has_settled(self, now: float) -> bool:
-        """Whether the network is back, or the time for it is over."""
-        late = now - self._started_at >= self.config.network.settle / 1e9
-        if late or self._is_back(now):
-            LOG.info("settled after %.2f s", now - self._started_at)
-            self._settled = True
-        return self._settled
+            return expected <= set(self.topology.switches()) and not links and not hosts
 
     def _compute(self) -> None:
         began = time.monotonic()
@@ -458,8 +422,8 @@ class Controller:
         if self.config.network.forwarding:
             self._forward(computed.tables, tables)
         problems = (*found.problems, *(f"host {name} was not found yet" for name in missing))
-        wanted = self._remembered.beside(found.routes, self.topology.hosts_given)
-        if self._remembered.told:
+        wanted = self._settling.remembered.beside(found.routes, self.topology.hosts_given)
+        if self._settling.remembered.told:
             problems += (REMEMBERING,)
         with self.lock:
             before = self.rollout.progress
@@ -507,8 +471,6 @@ class Controller:
                     if self._tables.get(switch) is table:
                         self._tables[switch] = wanted.get(switch, {})
 
-    # Hosts
-
     def _is_host(self, seen: HostSeen) -> bool:
         """Whether the file lets this host be there, with this hardware address."""
         host = self.topology.hosts_given[seen.host]
@@ -517,79 +479,6 @@ class Controller:
             and host.switch in ("", seen.port.switch)
             and host.port in (None, seen.port.number)
         )
-
-    def _seat_of(self, address: Address) -> tuple[PortId, str] | None:
-        """Port and hardware address of the host of the file that has an address, if it was found."""
-        name = self._names.get(address)
-        with self.lock:
-            seat = self.topology.seat(name) if name else None
-        return seat[:2] if seat else None
-
-    def _check_claim(self, port: PortId, address: Address) -> None:
-        """A host that speaks somewhere else than where it sits has moved, or another claims to be it: a probe will show."""
-        name, seat = self._names.get(address), self._seat_of(address)
-        if name and (seat is None or seat[0] != port):
-            self.probe_host(name, port)
-
-    def _answer(self, asks: HostSays) -> None:
-        """Answers ARP for a host that we know, in its stead; what is for others goes to all ports without a switch."""
-        packet = asks.packet
-        seat = self._seat_of(packet.target)
-        if packet.operation == arp.REQUEST and packet.target in self._names:
-            if seat:
-                reply = arp.answer(packet, bytes.fromhex(seat[1].replace(":", "")))
-                self._send_to(asks.port, arp.encode(reply))
-        elif self._is_honest(asks.port, packet.sender, {packet.sender_mac}):
-            if seat and seat[1] == packet.destination.hex(":"):
-                self._send_to(seat[0], arp.encode(packet))
-            else:
-                self._relay(asks.port, arp.encode(packet))
-
-    def _hand_on(self, heard: NeighbourSays) -> None:
-        """Neighbour discovery goes to the host that it is for, if we know that, or else to all ports without a switch."""
-        says = heard.says
-        if not self._is_honest(heard.port, says.claimed, says.macs):
-            return
-        seat = self._seat_of(says.target) if says.kind == ndp.SOLICITATION else None
-        if seat is None and not says.destination[0] & 1:
-            mac = says.destination.hex(":")
-            with self.lock:
-                seats = [self.topology.seat(name) for name in self.topology.hosts_given]
-            seat = next((one[:2] for one in seats if one and one[1] == mac), None)
-        if seat:
-            self._send_to(seat[0], heard.frame)
-        else:
-            self._relay(heard.port, heard.frame)
-
-    def _is_honest(self, port: PortId, address: Address, macs: Iterable[bytes]) -> bool:
-        """Whether an address that is claimed is nobody else's: hosts believe what they hear of their neighbours."""
-        seat = self._seat_of(address)
-        others = {mac.hex(":") for mac in macs} - {seat[1]} if seat else set()
-        if seat is None or not others:
-            return True
-        self.prober.counters["claims_forged"] += 1
-        STRANGERS.warn(
-            "port %d of %s claims that host %s has the hardware address %s, not %s: others do not hear that",
-            port.number,
-            port.switch,
-            self._names[address],
-            " and ".join(sorted(others)),
-            seat[1],
-            of=f"claims at {port}",
-        )
-        return False
-
-    def _send_to(self, port: PortId, frame: bytes) -> None:
-        self.send(PacketOut(port.switch, (port.number,), frame))
-
-    def _relay(self, port: PortId, frame: bytes) -> None:
-        if self._relayed.wait_s(str(port)):
-            return
-        ports: dict[str, list[int]] = {}
-        for place in sorted(self.view.network.edges - {port}):
-            ports.setdefault(place.switch, []).append(place.number)
-        for switch, numbers in ports.items():
-            self.send(PacketOut(switch, tuple(numbers), frame))
 
 
 def _state(port: PortDescription, deleted: bool) -> str:

@@ -194,6 +194,28 @@ class Prober:
         self.counters["other_frames"] += 1
         return None
 
+    def awaits(self, place: PortId, data: bytes) -> bool:
+        """Whether a frame is what a probe brings back, to the byte where others could know the rest. Changes nothing."""
+        if lldp.is_lldp(data):
+            frame = self._known(data)
+            if frame is None or frame.kind is not Kind.LINKS:
+                return frame is not None
+            return place in self._awaited.get(frame.nonce, ())
+        if data[:3] != arp.PROBE_OUI:
+            return False
+        try:
+            if arp.is_arp(data):
+                reply = arp.decode(data)
+                asked = self._asked.get(reply.target_mac)
+                address = reply.sender
+            else:
+                found = ndp.decode(data)
+                asked = self._asked.get(found.destination + found.target.packed)
+                address = found.target
+        except (arp.Malformed, ndp.Malformed):
+            return False
+        return asked is not None and place in asked.ports and asked.address == address
+
     def echo_reply(self, switch: str, data: bytes, at_ns: int) -> None:
         """The answer to an echo; others' echoes are none of ours."""
         asked = self._echoes.pop(bytes(data), None)

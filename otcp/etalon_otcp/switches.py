@@ -30,6 +30,7 @@ from etalon_otcp.entries import COOKIE, COOKIE_MASK, MOST_GROUPS, Entries, is_ou
 from etalon_otcp.listening import Listening
 from etalon_otcp.network import PortId
 from etalon_otcp.probing import MOST_PORT, Action, Echo
+from etalon_otcp.rate import Rate
 from etalon_otcp.seldom import STRANGERS
 from etalon_otcp.topology import MOST_PORTS, PortDescription
 
@@ -99,14 +100,28 @@ class _Probes:
     def __init__(self, controller: Controller, switch: str) -> None:
         self._controller = controller
         self._switch = switch
+        self._rate = Rate(controller.config.openflow.packets_per_second, 1.0)
 
-    def frame(self, number: int, frame: bytes, at_ns: int) -> None:
-        """A frame that came by a port."""
-        self._controller.packet_in(PortId(self._switch, number), frame, at_ns)
+    def frame(self, number: int, frame: bytes, at_ns: int) -> bool:
+        """A frame that came by a port; False if it answers no probe, and there are too many of these."""
+        place = PortId(self._switch, number)
+        if not self._controller.prober.awaits(place, frame) and self._rate.wait_s(self._switch):
+            self.dropped("packet-in")
+            return False
+        self._controller.packet_in(place, frame, at_ns)
+        return True
 
     def echo(self, data: bytes, at_ns: int) -> None:
         """The answer to an echo of ours."""
         self._controller.echo_reply(self._switch, data, at_ns)
+
+    def dropped(self, kind: str) -> None:
+        """A message of the switch that was one too many."""
+        self._controller.floods.drop(self._switch, kind)
+
+    def late(self) -> None:
+        """The switch's messages wait."""
+        self._controller.floods.late(self._switch)
 
 
 class Switches(app_manager.OSKenApp):  # type: ignore[misc]
@@ -214,6 +229,7 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
                 older = self._switches.get(name)
                 if older is dead:
                     datapath.taker = _Probes(self.controller, name)
+                    datapath.inbox.are_replies_free = True
                     entered = self._switches[name] = _Switch(name, datapath)
                     break
             if older and older.datapath.answers(ANSWERS_S):
@@ -247,6 +263,8 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
             return
         if not event.msg.flags & ofproto_v1_3.OFPMPF_REPLY_MORE and not switch.told:
             switch.told = True
+            counts = self.controller.config.tcp.alpha == "flows"
+            switch.datapath.inbox.are_replies_free = counts  # each is asked for, but only then
             self.controller.switch_up(switch.name, switch.ports, switch.entries.table)
             parser, proto = switch.datapath.ofproto_parser, switch.datapath.ofproto
             switch.later([parser.OFPQueueGetConfigRequest(switch.datapath, proto.OFPP_ANY)])

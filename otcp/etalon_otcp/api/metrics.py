@@ -54,6 +54,9 @@ def _lines(
     yield from _head("frames_total", "counter", "Probes and frames, by what became of them")
     for name, count in sorted(counters.items()):
         yield f'etalon_otcp_frames_total{{what="{name}"}} {count}'
+    yield from _head("dropped_total", "counter", "Messages that a switch sent beyond its rate")
+    for (switch, kind), count in sorted(controller.floods.dropped().items()):
+        yield f'etalon_otcp_dropped_total{{switch="{switch}",what="{kind}"}} {count}'
     yield from _head("requests_total", "counter", "HTTP answers by status")
     for status, count in sorted(requests.items()):
         yield f'etalon_otcp_requests_total{{status="{status}"}} {count}'

@@ -33,6 +33,7 @@ class ModelSwitch:
         self.socket = socket.create_connection(("127.0.0.1", to), source_address=(address, 0))
         self.peer = "{}:{}".format(*self.socket.getsockname())
         self.has_ended = threading.Event()
+        self._saying = threading.Lock()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -46,8 +47,9 @@ class ModelSwitch:
         self.socket.close()
 
     def say(self, data: bytes) -> None:
-        """Sends bytes as they are."""
-        self.socket.sendall(data)
+        """Sends bytes as they are, from any thread."""
+        with self._saying:
+            self.socket.sendall(data)
 
     def _run(self) -> None:
         rest = bytearray()

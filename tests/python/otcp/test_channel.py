@@ -50,11 +50,18 @@ class Taker:
         self.frames: list[tuple[int, bytes]] = []
         self.echoes: list[bytes] = []
 
-    def frame(self, number: int, frame: bytes, at_ns: int) -> None:
+    def frame(self, number: int, frame: bytes, at_ns: int) -> bool:
         self.frames.append((number, frame))
+        return True
 
     def echo(self, data: bytes, at_ns: int) -> None:
         self.echoes.append(data)
+
+    def dropped(self, kind: str) -> None:
+        raise AssertionError(f"{kind} was dropped")
+
+    def late(self) -> None:
+        raise AssertionError("messages wait")
 
 
 class Ends:
@@ -189,7 +196,7 @@ def test_a_flood_for_os_ken_is_left_in_the_socket(ends: Ends) -> None:
     flooding._by_os_ken = lambda message: go_on.wait(20)
     far, sent, flood = ends.far[0], 0, echo(messages.ECHO_REQUEST, bytes(60_000))
     far.setblocking(False)
-    until(lambda: flooding._put > 0 or far.send(flood))
+    until(lambda: flooding.inbox._put > 0 or far.send(flood))
     quiet = time.monotonic()
     while time.monotonic() - quiet < 0.3:
         try:
@@ -197,12 +204,12 @@ def test_a_flood_for_os_ken_is_left_in_the_socket(ends: Ends) -> None:
             quiet = time.monotonic()
         except BlockingIOError:
             time.sleep(0.01)
-    let_in = flooding._put
+    let_in = flooding.inbox._put
     ends.far[1].sendall(packet_in(1, b"z"))
     until(lambda: well.taker.frames)
     go_on.set()
     assert MOST_WAITING <= let_in <= MOST_WAITING + 3 * 65_536 < sent
-    until(lambda: flooding._got > MOST_WAITING + 3 * 65_536)
+    until(lambda: flooding.inbox._got > MOST_WAITING + 3 * 65_536)
 
 
 def test_a_connection_that_is_closed_is_read_no_more(ends: Ends) -> None:

@@ -72,12 +72,9 @@ class Conversation:
         """Takes what a switch sends, as the reader and the connection's thread do; whether it goes on."""
         channel = self.channel
         goes_on = channel.take(data, 0)
-        while not channel._waiting.empty():
-            said = channel._waiting.get()
-            if said is None:
+        while not channel.inbox.is_empty:
+            if not channel.inbox.handle(channel._by_os_ken, 0):
                 return False
-            channel._by_os_ken(said)
-            channel._got += len(said)
         return goes_on and channel.state != DEAD_DISPATCHER
 
     def shake_hands(self, dpid: int) -> None:

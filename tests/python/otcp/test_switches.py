@@ -49,6 +49,7 @@ class Connection:
     peer = "192.0.2.1:50000"
     ofproto, ofproto_parser = proto, parser
     taker: Any = None
+    inbox = SimpleNamespace()
     is_alive = False
     """Whether it answers when another connection names the same switch."""
 
