@@ -27,7 +27,7 @@ from os_ken.exception import OSKenException
 from os_ken.ofproto import ofproto_parser
 
 from etalon_otcp import lengths, messages
-from etalon_otcp.floods import Share
+from etalon_otcp.floods import Budget
 from etalon_otcp.inbox import Inbox
 from etalon_otcp.messages import ECHO_REPLY, HEADER, PACKET_IN, VERSION
 from etalon_otcp.probing import ECHO_MARK
@@ -167,7 +167,7 @@ class Channel(Datapath):  # type: ignore[misc]
         self._reader = reader
         self._rest = bytearray()
         self.inbox = Inbox(self._drop, self._be_late)
-        self._unwanted = Share(UNWANTED_SHARE, UNWANTED_BURST_S)
+        self._unwanted = Budget(UNWANTED_SHARE, UNWANTED_BURST_S)
         self._has_ended = False
         self._heard_ns = 0
 
@@ -207,7 +207,7 @@ class Channel(Datapath):  # type: ignore[misc]
             data = b""
         if not data:
             self._has_ended = True
-            self.inbox.put(None)
+            self.inbox.end()
         return bool(data) and self.inbox.waiting < MOST_WAITING
 
     def rest_s(self) -> float:
@@ -222,7 +222,6 @@ class Channel(Datapath):  # type: ignore[misc]
     def _take_all(self, data: bytes, at_ns: int) -> int:
         """Takes all whole messages; how many bytes these were."""
         began, at, self._too_many = time.thread_time(), 0, 0
-        is_over = self.inbox.is_over
         while len(data) - at >= HEADER.size:
             version, kind, length, _ = HEADER.unpack_from(data, at)
             if length < HEADER.size:
@@ -231,8 +230,7 @@ class Channel(Datapath):  # type: ignore[misc]
                 break
             message = data[at : at + length]
             if version != VERSION or not self._is_taken(kind, message, at_ns):
-                self.inbox.put(message)
-                self._too_many += length if is_over else 0
+                self._too_many += 0 if self.inbox.put(message) else length
             at += length
         if self._too_many:
             self._unwanted.spend((time.thread_time() - began) * self._too_many / at)
@@ -287,7 +285,7 @@ class Channel(Datapath):  # type: ignore[misc]
     def close(self) -> None:
         """Ends it, from any thread."""
         super().close()
-        self.inbox.put(None)
+        self.inbox.end()
 
     def _handle(self) -> None:
         every, most = self.echo_request_interval, self.max_unreplied_echo_requests

@@ -12,13 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Protocol
 
 from etalon_otcp import forwarding
 from etalon_otcp.answering import Answering
 from etalon_otcp.audit import Audit
 from etalon_otcp.computing import Computing
 from etalon_otcp.config import Config
+from etalon_otcp.connections import Connections
 from etalon_otcp.counting import FlowCounts
 from etalon_otcp.damping import Damping
 from etalon_otcp.floods import Floods
@@ -35,36 +35,21 @@ from etalon_otcp.probing import (
 )
 from etalon_otcp.publication import Publication
 from etalon_otcp.remembered import Remembered
+from etalon_otcp.rivals import Rivals
 from etalon_otcp.rollout import Rollout
 from etalon_otcp.routes import Routes
 from etalon_otcp.seats import Seats
 from etalon_otcp.seldom import STRANGERS
 from etalon_otcp.settling import QUIET_S, Settling
+from etalon_otcp.southbound import Southbound
 from etalon_otcp.state import State
 from etalon_otcp.topology import Given, PortDescription, Topology
 from etalon_otcp.view import Events, View
 
 LOG = logging.getLogger("etalon_otcp")
 REMEMBERING = "not all switches and links are back since the start: hosts keep what they were told of the rest"
-RIVAL_S = 60.0
-"""So long a second connection that named a switch is a problem: switches try again within a few seconds."""
 KEEP_S = 1.0
 """What hosts are told is kept on disk so long after a change, however often it changes."""
-
-
-class Southbound(Protocol):
-    """What the controller asks of switches. Calls do not wait for switches."""
-
-    def send(self, action: Action) -> None:
-        """Sends a probe or a frame; does nothing if the switch is gone."""
-
-    def write(
-        self, switch: str, written: Mapping[str, tuple[int, ...]], deleted: Iterable[str]
-    ) -> None:
-        """Writes and deletes flow entries (`forwarding.Table`)."""
-
-    def count_flows(self, switch: str) -> None:
-        """Asks for flow statistics, which come by `Controller.flows`."""
 
 
 class Controller:
@@ -82,6 +67,7 @@ class Controller:
         seats = Seats(config.network.seats, len(config.host))
         self.topology = Topology(config.hosts_given(), config.ports_given(), everywhere, seats)
         self.damping = Damping(config.network.damping / 1e9)
+        self.connections = Connections(self.topology, config.network.damping / 1e9)
         state.restore(self.topology)
         self.prober = Prober(config.dpids(), config.measure.samples)
         self.events = Events()
@@ -103,7 +89,7 @@ class Controller:
         self._computing = Computing(config)
         self._flows = FlowCounts()
         self._disputes: list[str] = []
-        self._rivals: dict[str, tuple[str, float]] = {}
+        self._rivals = Rivals()
         self._answering = Answering(
             self.topology,
             self.lock,
@@ -130,7 +116,7 @@ class Controller:
                 self.damping.take(PortId(switch, port.number), port, False, False, now)[0]
                 for port in ports
             ]
-            self.topology.switch_up(switch, believed, time.time())
+            self.connections.up(switch, believed, now, time.time())
             self._tables[switch] = dict(table)
             self.events.switches_connected += 1
             STRANGERS.warn("switch %s is there", switch, of=switch, level=logging.INFO)
@@ -139,23 +125,21 @@ class Controller:
 
     def rival(self, switch: str, connected: str, refused: str) -> None:
         """Another connection has named a switch that is there, and answers; addresses of both."""
-        problem = (
-            f"switch {switch} is connected from {connected}, and another connection from {refused} names it too: "
-            "the first one stays while it answers"
-        )
         with self.lock:
             self.events.switches_refused += 1
-            self._rivals[switch] = problem, time.monotonic()
-        STRANGERS.warn("%s", problem, of=f"rivals of {switch}")
+        self._rivals.refused(switch, connected, refused)
 
     def switch_down(self, switch: str) -> None:
         """A switch's connection has ended."""
         with self.lock:
             self.damping.switch_down(switch)
-            changed = self.topology.switch_down(switch)
+            changed, flaps = self.connections.down(switch, time.monotonic())
             self._tables.pop(switch, None)
             self.events.switches_lost += changed
             STRANGERS.warn("switch %s is gone", switch, of=switch)
+        if flaps:
+            what = "the connection of switch %s comes and goes: it carries traffic of others only where it has to"
+            STRANGERS.warn(what, switch, of=f"flaps of {switch}")
         self._change(changed)
 
     def port(self, switch: str, port: PortDescription, deleted: bool) -> None:
@@ -172,11 +156,15 @@ class Controller:
         self._port_changed(place, *believed, changed)
 
     def _use_again(self) -> None:
-        """Ports that have not flapped for long enough count again."""
+        """Ports and connections that have not flapped for long enough count again."""
         with self.lock:
+            steady = self.connections.over(time.monotonic())
             over = [(*one, self._believe(*one)) for one in self.damping.over(time.monotonic())]
+        for switch in steady:
+            LOG.info("the connection of switch %s is steady again", switch)
         for one in over:
             self._port_changed(*one)
+        self._change(bool(steady))
 
     def _believe(self, place: PortId, port: PortDescription, deleted: bool) -> bool:
         changed = self.topology.port(place.switch, port, deleted, time.time())
@@ -302,12 +290,11 @@ class Controller:
     @property
     def disputes(self) -> list[str]:
         """Hosts whose place is claimed by several, or by another than at first; switches that others claimed to be lately;
-        ports that flap; switches that flood."""
-        since = time.monotonic() - RIVAL_S
+        ports and connections that flap; switches that flood."""
         with self.lock:
-            rivals = [problem for _, (problem, at) in sorted(self._rivals.items()) if at >= since]
-            flapping = self.damping.problems(time.monotonic())
-        return [*self._disputes, *rivals, *flapping, *self.floods.problems()]
+            now = time.monotonic()
+            flapping = [*self.connections.problems(now), *self.damping.problems(now)]
+        return [*self._disputes, *self._rivals.problems(), *flapping, *self.floods.problems()]
 
     def changed(self) -> None:
         """The topology was changed by who measured."""
@@ -387,8 +374,8 @@ class Controller:
         if self._settling.goes_on:
             return QUIET_S / 3
         with self.lock:
-            damped = self.damping.due()
-        due = [at for at in (self._rollout_due, self._keep_due, damped) if at is not None]
+            again = self.damping.due(), self.connections.due()
+        due = [at for at in (self._rollout_due, self._keep_due, *again) if at is not None]
         return min(max(0.0, min(due) - time.monotonic()), 3600.0) if due else None
 
     def _change(self, changed: bool) -> None:
@@ -408,12 +395,12 @@ class Controller:
         with self.lock:
             expected = {switch.name for switch in self.config.switch}
             links, hosts = self.topology.unmeasured()
-            return expected <= set(self.topology.switches()) and not links and not hosts
+            return expected <= self.connections.connected() and not links and not hosts
 
     def _compute(self) -> None:
         began = time.monotonic()
         with self.lock:
-            network = self.topology.network()
+            network = self.connections.usable(self.topology.network())
             policy = replace(self.config.policy, flows=self.flow_counts())
             missing = sorted(set(self.topology.hosts_given) - set(network.hosts))
             tables = dict(self._tables)

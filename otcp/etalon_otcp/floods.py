@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Switches that send more than they may: what became of it, and how much of a processor they may take. Sans I/O."""
+"""Switches that send more than they may: what became of it, and how much they may. Sans I/O."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ NAMED_S = 60.0
 """So long after its last flood a switch is a problem."""
 
 
-class Share:
-    """A share of a processor, and a burst at its whole speed; `clock` is monotonic seconds. For one thread."""
+class Budget:
+    """So much a second, and a burst; `clock` is monotonic seconds. One thread spends."""
 
     def __init__(
-        self, share: float, burst_s: float, clock: Callable[[], float] = time.monotonic
+        self, per_s: float, burst: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._share, self._burst_s, self._clock = share, burst_s, clock
-        self._spent_s, self._at = 0.0, clock()
+        self._per_s, self._burst, self._clock = per_s, burst, clock
+        self._spent, self._at = 0.0, clock()
 
-    def spend(self, seconds: float) -> None:
-        """Counts processor time."""
+    def spend(self, much: float) -> None:
+        """Counts what was spent, also if it was more than there is."""
         now = self._clock()
-        self._spent_s = max(0.0, self._spent_s - (now - self._at) * self._share) + seconds
+        self._spent = max(0.0, self._spent - (now - self._at) * self._per_s) + much
         self._at = now
 
     def wait_s(self) -> float:
         """How long to wait until more may be spent; 0 if it may be now."""
-        over = (self._spent_s - self._burst_s) / self._share - (self._clock() - self._at)
+        over = (self._spent - self._burst) / self._per_s - (self._clock() - self._at)
         return max(0.0, over)
 
 

@@ -90,7 +90,8 @@ def flooding(network: Network) -> dict[str, tuple[int, ...]]:
     ports: dict[str, set[int]] = {place.switch: set() for place in network.ports}
     out: dict[str, list[tuple[PortId, PortId]]] = defaultdict(list)
     for place, link in sorted(network.links.items()):
-        out[place.switch].append((place, link.target))
+        if link.target in network.links:  # both ways
+            out[place.switch].append((place, link.target))
     reached: set[str] = set()
     for root in sorted(ports):
         if root in reached:

@@ -9,16 +9,19 @@ much else its switch says.
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from collections.abc import Callable
 
-from etalon_otcp.floods import Share
+from etalon_otcp.floods import Budget
 from etalon_otcp.lengths import ERROR, MULTIPART_REPLY, PORT_STATUS
 from etalon_otcp.messages import ECHO_REPLY, ECHO_REQUEST, PACKET_IN
 from etalon_otcp.topology import MOST_PORTS
 
 SHARE, BURST_S = 0.1, 1.0
-"""Of a processor, for the messages of one switch. The burst is enough for port-status of 4,000 ports."""
+"""Of a processor, for the messages of one switch. The burst is enough for news of 4,000 ports."""
+CHANGES_PER_S, LEAST_CHANGES = 50, 100
+"""Of a switch's ports, each of which may have the controller compute; a burst is twice the ports, but so many at least."""
 _OF_AN_INSTANT = {ERROR: "error", PACKET_IN: "packet-in"}
 _NEWEST = {PORT_STATUS: "port-status", ECHO_REQUEST: "echo", ECHO_REPLY: "echo"}
 _PORT_AT = slice(16, 20)
@@ -26,27 +29,42 @@ _PORT_AT = slice(16, 20)
 
 
 class Inbox:
-    """`dropped` is told the kind of each message that is dropped; `late` that messages wait."""
+    """Between the thread that reads and the one that handles. `dropped` is told the kind of each message that is dropped,
+    `late` that messages wait."""
 
     def __init__(
         self,
         dropped: Callable[[str], None],
         late: Callable[[], None],
-        share: Share | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._dropped, self._late = dropped, late
-        self._share = share or Share(SHARE, BURST_S)
+        self._dropped, self._late, self._clock = dropped, late, clock
+        self._share = Budget(SHARE, BURST_S, clock)
+        self._changes = Budget(CHANGES_PER_S, LEAST_CHANGES, clock)
         self._queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._newest: dict[bytes, bytes] = {}
-        self._put = self._got = 0  # bytes; each has one thread that counts
+        """Put off, and handled when nothing is in the queue: all there is older."""
+        self._lock = threading.Lock()
+        self._put = self._got = 0  # bytes in the queue; each has one thread that counts
         self.are_replies_free = False
         """Whether replies in parts cost nothing, as the controller has asked for them."""
 
-    def put(self, message: bytes | None) -> None:
-        """Takes a message; None ends it."""
-        if message is not None:
-            self._put += len(message)
+    def told(self, ports: int, are_replies_free: bool) -> None:
+        """A switch has told how many ports it has; whether more replies will be asked for."""
+        self._changes = Budget(CHANGES_PER_S, max(LEAST_CHANGES, 2 * ports), self._clock)
+        self.are_replies_free = are_replies_free
+
+    def put(self, message: bytes) -> bool:
+        """Takes a message; False if it is dropped, or put off."""
+        if self._is_put_off(message):
+            return False
+        self._put += len(message)
         self._queue.put(message)
+        return True
+
+    def end(self) -> None:
+        """There are no more messages."""
+        self._queue.put(None)
 
     @property
     def waiting(self) -> int:
@@ -58,31 +76,45 @@ class Inbox:
         """Whether nothing waits, not even its end."""
         return self._queue.empty() and not self._newest
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the switch has taken more of a processor than it may."""
-        return self._share.wait_s() > 0
-
     def handle(self, handler: Callable[[bytes], None], patience_s: float) -> bool:
-        """Has the next messages handled, or waits so long for one; whether there may be more."""
-        wait_s = self._share.wait_s()
-        if self._newest and not wait_s:
-            self._spend(handler, self._newest.pop(next(iter(self._newest))))
-        patience_s = min(patience_s, wait_s or 0.0) if self._newest else patience_s
+        """Has the next message handled, or waits so long for one; whether there may be more."""
+        message: bytes | None
         try:
-            message = self._queue.get(timeout=patience_s) if patience_s else self._queue.get(False)
+            message = self._next(patience_s)
         except queue.Empty:
+            if (found := self._pop()) is not None:
+                self._spend(handler, found)
             return True
         if message is None:
             return False
-        wait_s = 0.0 if self._is_free(message) else self._share.wait_s()
-        if not (self._is_put_off(message) if wait_s else self._is_older(message)):
-            if wait_s:
-                self._late()
-                time.sleep(wait_s)
-            self._spend(handler, message)
+        if wait_s := self._wait_s(message):
+            self._late()
+            time.sleep(wait_s)
+        self._spend(handler, message)
         self._got += len(message)
         return True
+
+    def _next(self, patience_s: float) -> bytes | None:
+        """Raises queue.Empty if nothing comes, or if it is time for what was put off."""
+        if over_s := max(self._share.wait_s(), self._changes.wait_s()):
+            patience_s = min(patience_s, over_s)
+        elif self._newest:
+            patience_s = 0.0
+        return self._queue.get(timeout=patience_s) if patience_s else self._queue.get(False)
+
+    def _pop(self) -> bytes | None:
+        """The first of what was put off, if it may be handled."""
+        with self._lock:
+            for key, message in self._newest.items():
+                if not self._wait_s(message):
+                    return self._newest.pop(key)
+        return None
+
+    def _wait_s(self, message: bytes) -> float:
+        if self._is_free(message):
+            return 0.0
+        of_changes = self._changes.wait_s() if message[1] == PORT_STATUS else 0.0
+        return max(self._share.wait_s(), of_changes)
 
     def _spend(self, handler: Callable[[bytes], None], message: bytes) -> None:
         if self._is_free(message):
@@ -91,32 +123,32 @@ class Inbox:
         began = time.thread_time()
         handler(message)
         self._share.spend(time.thread_time() - began)
+        if message[1] == PORT_STATUS:
+            self._changes.spend(1)
 
     def _is_free(self, message: bytes) -> bool:
         return self.are_replies_free and message[1] == MULTIPART_REPLY
 
-    def _is_older(self, message: bytes) -> bool:
-        """Puts a message in the place of one like it that waits, so that none overtakes another; whether there was one."""
-        key = _key(message)
-        if key not in self._newest:
-            return False
-        self._newest[key] = message
-        self._dropped(_NEWEST[message[1]])
-        return True
-
     def _is_put_off(self, message: bytes) -> bool:
-        """Whether a message needs no handling for now, or never."""
+        """Drops or puts off a message beyond the budgets; one like a message that was put off takes its place."""
         kind = message[1]
         if kind in _OF_AN_INSTANT:
+            if not self._wait_s(message):
+                return False
             self._dropped(_OF_AN_INSTANT[kind])
             return True
         if kind not in _NEWEST:
             return False
-        if not self._is_older(message):
-            if len(self._newest) > MOST_PORTS:
-                self._dropped(_NEWEST[kind])
-            else:
-                self._newest[_key(message)] = message
+        key = _key(message)
+        with self._lock:
+            is_known = key in self._newest
+            if not is_known and not self._wait_s(message):
+                return False
+            is_kept = is_known or len(self._newest) <= MOST_PORTS
+            if is_kept:
+                self._newest[key] = message
+        if is_known or not is_kept:
+            self._dropped(_NEWEST[kind])
         return True
 
 

@@ -204,10 +204,10 @@ class Prober:
         if data[:3] != arp.PROBE_OUI:
             return False
         try:
+            address: Address
             if arp.is_arp(data):
                 reply = arp.decode(data)
-                asked = self._asked.get(reply.target_mac)
-                address = reply.sender
+                asked, address = self._asked.get(reply.target_mac), reply.sender
             else:
                 found = ndp.decode(data)
                 asked = self._asked.get(found.destination + found.target.packed)

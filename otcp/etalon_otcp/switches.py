@@ -263,8 +263,8 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
             return
         if not event.msg.flags & ofproto_v1_3.OFPMPF_REPLY_MORE and not switch.told:
             switch.told = True
-            counts = self.controller.config.tcp.alpha == "flows"
-            switch.datapath.inbox.are_replies_free = counts  # each is asked for, but only then
+            asks_again = self.controller.config.tcp.alpha == "flows"
+            switch.datapath.inbox.told(len(switch.ports), asks_again)
             self.controller.switch_up(switch.name, switch.ports, switch.entries.table)
             parser, proto = switch.datapath.ofproto_parser, switch.datapath.ofproto
             switch.later([parser.OFPQueueGetConfigRequest(switch.datapath, proto.OFPP_ANY)])

@@ -21,6 +21,7 @@ MOST_PORTS = 4000
 the 65,535 bytes of OpenFlow's longest message to the frame."""
 UNANSWERED = 3
 """Watches without LLDP after which a link is down."""
+_NEVER = -(10**12)
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ class Topology:
     """Ports as the network has them; made anew when something is told of them."""
     _linked: dict[PortId, Link] = field(default_factory=dict)
     _quiet: dict[PortId, int] = field(default_factory=dict)
-    """Watches since a port came up by which LLDP has not crossed it."""
+    """Watches since a port came up by which LLDP has not crossed it. One that it has crossed leads to a switch until it goes
+    down: that switch may forward while it is out of reach, and frames for all would come back from it."""
 
     def __post_init__(self) -> None:
         given = self.hosts_given.values()
@@ -115,6 +117,16 @@ class Topology:
             self._built.pop(PortId(switch, port.number), None)
             self._described[PortId(switch, port.number)] = now
         return True
+
+    def switch_again(self, switch: str, ports: Iterable[PortDescription], now: float) -> None:
+        """A switch that was believed to be there meanwhile has connected: only ports that differ are news."""
+        described = {port.number: port for port in ports}
+        before = dict(self._ports[switch])
+        for number in before.keys() - described.keys():
+            self.port(switch, before[number], True, now)
+        for number, port in described.items():
+            if before.get(number) != port:
+                self.port(switch, port, False, now)
 
     def switch_down(self, switch: str) -> bool:
         """A switch is gone; its links have to be confirmed anew."""
@@ -169,7 +181,7 @@ class Topology:
         if not (self.is_up(source) and self.is_up(target)):
             return False
         self._unanswered[source] = 0
-        self._quiet[source] = self._quiet[target] = 0
+        self._quiet[source] = self._quiet[target] = _NEVER
         changed = self._neighbours.get(source) != target
         self._neighbours[source] = target
         return changed

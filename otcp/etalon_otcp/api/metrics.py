@@ -23,7 +23,8 @@ def _lines(
     events, view, now = controller.events, controller.view, time.time()
     with controller.lock:
         counters = dict(controller.prober.counters)
-        switches = len(controller.topology.switches())
+        switches = len(controller.connections.connected())
+        unsteady = controller.connections.damped()
         waiting = len(controller.rollout.pending)
         damped, flaps = controller.damping.damped(), controller.damping.flaps
     yield from _one("switches", "gauge", "Switches that are connected", switches)
@@ -49,6 +50,9 @@ def _lines(
     yield from _one("port_changes_total", "counter", "Ports changed", events.ports_changed)
     yield from _one("port_flaps_total", "counter", "Ports that went down", flaps)
     yield from _one("ports_damped", "gauge", "Ports that flap, and count as down", damped)
+    yield from _one(
+        "switches_damped", "gauge", "Switches whose connection comes and goes", unsteady
+    )
     yield from _one("pushed_total", "counter", "Documents pushed", hub.pushed)
     yield from _one("displaced_total", "counter", "Streams closed for newer ones", hub.displaced)
     yield from _head("frames_total", "counter", "Probes and frames, by what became of them")

@@ -82,7 +82,7 @@ def problems_of(controller: Controller, complaint: str) -> list[str]:
     """What operators should look at."""
     failures = complaint, controller.failure, controller.unsaved, controller.audit.failure
     with controller.lock:
-        up = controller.topology.switches()
+        up = controller.connections.connected()
     return [
         *controller.view.problems,
         *controller.disputes,
@@ -102,7 +102,7 @@ def health(controller: Controller, listeners: int, complaint: str, operator: boo
     if not operator:
         return HealthModel(status=status)
     with controller.lock:
-        up = controller.topology.switches()
+        up = controller.connections.connected()
     return HealthModel(
         status=status,
         problems=problems,

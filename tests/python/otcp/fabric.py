@@ -61,6 +61,10 @@ class Fabric:
             ports = [PortDescription(n, f"{switch}-{n}", True, 10**9) for n in numbers]
             self.controller.switch_up(switch, ports, self.tables.get(switch, {}))
 
+    def leave(self, switch: str) -> None:
+        self.up.discard(switch)
+        self.controller.switch_down(switch)
+
     def set_port(self, switch: str, number: int, up: bool) -> None:
         self.controller.port(
             switch, PortDescription(number, f"{switch}-{number}", up, 10**9), deleted=False

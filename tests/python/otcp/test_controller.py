@@ -12,10 +12,10 @@ from fabric import CABLES, FILE, HOSTS, running, until
 
 from etalon.errors import PlanError
 from etalon_otcp import arp, ndp
+from etalon_otcp.answering import RELAYED_PER_S
 from etalon_otcp.api import metrics, views
 from etalon_otcp.api.events import Hub
 from etalon_otcp.config import Config
-from etalon_otcp.answering import RELAYED_PER_S
 from etalon_otcp.controller import REMEMBERING, Controller
 from etalon_otcp.forwarding import OTHERS
 from etalon_otcp.network import Known, PortId, Source

@@ -4,18 +4,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fabric import FILE, running, until
+from fabric import FILE, Fabric, running, until
 from hypothesis import given
 from hypothesis import strategies as st
+from networks import tree
 from test_controller import complaints, way
 
 from etalon_otcp.api import metrics
+from etalon_otcp.connections import Connections
+from etalon_otcp.controller import Controller
 from etalon_otcp.damping import Damping
+from etalon_otcp.forwarding import OTHERS
 from etalon_otcp.network import PortId
-from etalon_otcp.topology import PortDescription
+from etalon_otcp.topology import PortDescription, Topology
 
 PLACE = PortId("t1", 1)
 UP, DOWN = (PortDescription(1, "p1", up, 10**9) for up in (True, False))
@@ -132,7 +138,7 @@ def test_what_is_believed_is_what_was_said_once_it_is_quiet(said: list[tuple[str
     port.wait(now + 4 * HALF_LIFE_S + 0.001)
     assert port.is_up == is_up
     port.wait(now + 6 * HALF_LIFE_S)
-    assert not port.damping._flaps and not port.damping._held
+    assert not port.damping._penalties._flaps and not port.damping._held
 
 
 def test_a_port_that_flaps_leaves_the_controller_in_peace(tmp_path: Path) -> None:
@@ -158,6 +164,115 @@ def test_a_port_that_flaps_leaves_the_controller_in_peace(tmp_path: Path) -> Non
         assert controller.publication.version <= version + 8
         assert controller.events.computed <= computed + 20
         assert not any("flaps" in problem for problem in complaints(controller))
+
+
+def test_who_is_at_a_switch_that_flaps_keeps_its_routes(tmp_path: Path) -> None:
+    """Only the first two times t1's host is lost; once t1 stays away, for good."""
+    with running(tmp_path, FILE.replace("[network]", '[network]\ndamping = "1s"')) as (c, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(c, "h1") == "a1" and not any(c.topology.unmeasured()))
+        for _ in range(2):
+            flap(c, fabric, "t1", lambda: "h1" not in c.view.network.hosts)
+            until(lambda: way(c, "h1") == "a1")
+        version = c.publication.version
+        for _ in range(20):
+            flap(c, fabric, "t1", lambda: True)
+        assert c.connections.damped() == 1
+        assert any("connection of switch t1 comes and goes" in one for one in complaints(c))
+        text = metrics.text(c, _Nobody(), {}, 0)  # type: ignore[arg-type]
+        assert "\netalon_otcp_switches_damped 1\n" in text
+        assert "\netalon_otcp_switches_lost_total 22\n" in text
+        fabric.leave("t1")
+        text = metrics.text(c, _Nobody(), {}, 0)  # type: ignore[arg-type]
+        assert "\netalon_otcp_switches 3\n" in text
+        assert "switch t1 is not connected" in complaints(c)
+        assert c.publication.version == version and way(c, "h1") == "a1"
+        until(lambda: "h1" not in c.view.network.hosts)
+        until(lambda: "t1" not in c.topology.switches())
+        fabric.connect("t1")
+        until(lambda: way(c, "h1"))
+
+
+def test_others_traffic_avoids_a_switch_that_flaps_but_it_has_its_entries(tmp_path: Path) -> None:
+    with running(tmp_path, FILE.replace("[network]", '[network]\ndamping = "1s"')) as (c, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(c, "h1") == "a1" and not any(c.topology.unmeasured()))
+        for _ in range(2):
+            flap(c, fabric, "a1", lambda: way(c, "h1") == "a2")
+            until(lambda: way(c, "h1") == "a1")
+        fabric.leave("a1")
+        until(lambda: way(c, "h1") == "a2")
+        fabric.tables["a1"].clear()  # as after a restart of it
+        fabric.connect("a1")
+        assert c.connections.damped() == 1
+        until(lambda: len(fabric.tables["a1"]) == 3)  # two hosts, and what is for all
+        assert fabric.tables["a1"][OTHERS] == ()
+        assert way(c, "h1") == "a2" and fabric.tables["a1"]["02:00:00:00:00:01"]
+        until(lambda: way(c, "h1") == "a1")
+        assert c.connections.damped() == 0
+        assert fabric.tables["a1"][OTHERS] == (1, 2)
+
+
+def flap(c: Controller, fabric: Fabric, switch: str, is_noticed: Callable[[], bool]) -> None:
+    fabric.leave(switch)
+    until(is_noticed)
+    fabric.connect(switch)
+
+
+def damped(connections: Connections, *switches: str) -> None:
+    for switch in switches:
+        for _ in range(3):
+            connections.down(switch, 0.0)
+            connections.up(switch, [], 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("uppers", "flapping", "away", "spared"),
+    [
+        (2, ["a1"], [], {"a1"}),
+        (2, ["t1"], [], set()),  # hosts are there
+        (1, ["a1"], [], set()),  # there is no other way
+        (2, ["a1", "a2"], [], set()),
+        (2, ["a1", "a2"], ["a1"], {"a1"}),
+        (2, ["a1", "a2"], ["a1", "a2"], set()),
+        (3, ["a1", "a2"], ["a1"], {"a1", "a2"}),
+    ],
+)
+def test_no_pair_of_hosts_is_parted(
+    uppers: int, flapping: list[str], away: list[str], spared: set[str]
+) -> None:
+    network = tree(uppers=uppers, upper_us=(200, 300, 400))
+    connections = Connections(Topology({}), HALF_LIFE_S)
+    for switch in {place.switch for place in network.ports}:
+        connections.up(switch, [], 0.0, 0.0)
+    damped(connections, *flapping)
+    for switch in away:
+        connections.down(switch, 0.0)
+    left = connections.usable(network).links
+    assert {
+        link.target.switch for link in network.links.values() if link.source not in left
+    } == spared
+    assert all(
+        link.source in left for link in network.links.values() if link.target.switch not in spared
+    )
+
+
+def test_a_switch_that_flaps_is_gone_when_its_time_is_over() -> None:
+    topology = Topology({})
+    connections = Connections(topology, HALF_LIFE_S)
+    connections.up("t1", [UP], 0.0, 0.0)
+    for number in range(3):
+        assert connections.down("t1", 0.0) == (True, number == 2)
+        assert connections.down("t1", 0.0) == (False, False), "it is gone already"
+        assert (topology.switches() == ["t1"]) == (number == 2)
+        connections.up("t1", [UP] if number < 2 else [replace(UP, rate_bps=1)], 0.0, 0.0)
+    assert topology.ports_up("t1")[0].rate_bps == 1
+    connections.up("t1", [], 0.0, 0.0)
+    assert topology.ports_up("t1") == [], "the port is there no more"
+    connections.down("t1", 0.0)
+    due = connections.due()
+    assert due and connections.over(due - 0.01) == [] and topology.switches() == ["t1"]
+    assert connections.over(due) == ["t1"] and topology.switches() == []
 
 
 class _Nobody:

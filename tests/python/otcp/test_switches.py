@@ -22,8 +22,7 @@ need_module("os_ken", "otcp")
 from os_ken.ofproto import ofproto_v1_3 as proto
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
-from etalon_otcp import controller as controller_module
-from etalon_otcp import forwarding, messages
+from etalon_otcp import forwarding, messages, rivals
 from etalon_otcp import switches as switches_module
 from etalon_otcp.config import Config
 from etalon_otcp.controller import Controller
@@ -49,7 +48,7 @@ class Connection:
     peer = "192.0.2.1:50000"
     ofproto, ofproto_parser = proto, parser
     taker: Any = None
-    inbox = SimpleNamespace()
+    inbox = SimpleNamespace(told=lambda ports, free: None)
     is_alive = False
     """Whether it answers when another connection names the same switch."""
 
@@ -188,7 +187,8 @@ def test_a_switch_that_answers_keeps_its_place(
     )
     (problem,) = switches.controller.disputes
     assert problem in caplog.text
-    switches.controller._rivals["t1"] = problem, time.monotonic() - controller_module.RIVAL_S - 1
+    found = switches.controller._rivals._found
+    found["t1"] = problem, time.monotonic() - rivals.RIVAL_S - 1
     assert not switches.controller.disputes
     first.is_alive = False
     switches.features(second.say([], datapath_id=1))
