@@ -42,8 +42,8 @@ class Inbox:
         self._share = Budget(SHARE, BURST_S, clock)
         self._changes = Budget(CHANGES_PER_S, LEAST_CHANGES, clock)
         self._queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._newest: dict[bytes, bytes] = {}
-        """Put off, and handled when nothing is in the queue: all there is older."""
+        self._newest: dict[bytes, tuple[bytes, bool]] = {}
+        """Put off, and handled when nothing is in the queue; whether it is newer than all there."""
         self._lock = threading.Lock()
         self._put = self._got = 0  # bytes in the queue; each has one thread that counts
         self.are_replies_free = False
@@ -56,7 +56,7 @@ class Inbox:
 
     def put(self, message: bytes) -> bool:
         """Takes a message; False if it is dropped, or put off."""
-        if self._is_put_off(message):
+        if self._is_put_off(message, True):
             return False
         self._put += len(message)
         self._queue.put(message)
@@ -87,10 +87,11 @@ class Inbox:
             return True
         if message is None:
             return False
-        if wait_s := self._wait_s(message):
-            self._late()
-            time.sleep(wait_s)
-        self._spend(handler, message)
+        if not self._is_put_off(message, False):
+            if wait_s := self._wait_s(message):
+                self._late()
+                time.sleep(wait_s)
+            self._spend(handler, message)
         self._got += len(message)
         return True
 
@@ -105,9 +106,10 @@ class Inbox:
     def _pop(self) -> bytes | None:
         """The first of what was put off, if it may be handled."""
         with self._lock:
-            for key, message in self._newest.items():
+            for key, (message, _) in self._newest.items():
                 if not self._wait_s(message):
-                    return self._newest.pop(key)
+                    del self._newest[key]
+                    return message
         return None
 
     def _wait_s(self, message: bytes) -> float:
@@ -129,8 +131,8 @@ class Inbox:
     def _is_free(self, message: bytes) -> bool:
         return self.are_replies_free and message[1] == MULTIPART_REPLY
 
-    def _is_put_off(self, message: bytes) -> bool:
-        """Drops or puts off a message beyond the budgets; one like a message that was put off takes its place."""
+    def _is_put_off(self, message: bytes, is_new: bool) -> bool:
+        """Drops or puts off a message beyond the budgets, new or of the queue; of those alike the newest stays."""
         kind = message[1]
         if kind in _OF_AN_INSTANT:
             if not self._wait_s(message):
@@ -141,13 +143,13 @@ class Inbox:
             return False
         key = _key(message)
         with self._lock:
-            is_known = key in self._newest
-            if not is_known and not self._wait_s(message):
+            before = self._newest.get(key)
+            if before is None and not self._wait_s(message):
                 return False
-            is_kept = is_known or len(self._newest) <= MOST_PORTS
-            if is_kept:
-                self._newest[key] = message
-        if is_known or not is_kept:
+            is_full = before is None and len(self._newest) > MOST_PORTS
+            if not is_full and (is_new or before is None or not before[1]):
+                self._newest[key] = message, is_new
+        if before or is_full:
             self._dropped(_NEWEST[kind])
         return True
 

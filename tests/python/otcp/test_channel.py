@@ -425,3 +425,23 @@ def test_over_tls_threads_read_and_write_at_once(ends: Ends, tmp_path: Path) -> 
     assert heard.count(b"PROBE") == heard.count(b"LATER") == most
     until(lambda: len(channel.taker.frames) == most)
     assert [number for number, _ in channel.taker.frames] == list(range(most))
+
+
+def test_one_that_sends_too_much_is_read_less_often_and_others_as_before(ends: Ends) -> None:
+    flooding, well = ends.connect(), ends.connect()
+    taken: list[bytes] = []
+
+    def one_too_many(number: int, frame: bytes, at_ns: int) -> bool:
+        taken.append(frame)
+        return False
+
+    flooding.taker.frame = one_too_many
+    flooding._unwanted.spend(0.1)  # it rests about a second
+    ends.far[0].sendall(packet_in(1, b"a"))
+    until(lambda: taken)
+    ends.far[0].sendall(packet_in(1, b"b"))
+    ends.far[1].sendall(packet_in(1, b"c"))
+    until(lambda: well.taker.frames)
+    assert taken == [b"a"]
+    until(lambda: taken == [b"a", b"b"])
+    assert flooding.inbox.is_empty
