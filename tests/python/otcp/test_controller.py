@@ -574,3 +574,21 @@ def test_a_bad_state_gets_a_sentence(tmp_path: Path) -> None:
     path.write_text('{"epoch": 1, "links": [[["t1", 1], ["a1", 1], -5, 0]], "hosts": []}')
     with pytest.raises(PlanError, match="remove it to start without measurements"):
         State.load(path)
+
+
+def test_a_port_to_a_switch_that_has_lost_the_controller_is_no_edge(tmp_path: Path) -> None:
+    """It may forward as before: broadcasts that left to it would come back by another way, for ever."""
+    with running(tmp_path) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1") == "a1")
+        until(lambda: PortId("t1", 4) in controller.view.network.edges)  # nobody is there
+        fabric.leave("a1")
+        until(lambda: way(controller, "h1") == "a2")
+        fabric.set_port("t2", 4, up=False)
+        fabric.set_port("t2", 4, up=True)
+        until(lambda: PortId("t2", 4) not in controller.topology.network().edges)
+        until(lambda: PortId("t2", 4) in controller.topology.network().edges)
+        assert not {PortId("t1", 1), PortId("t2", 1)} & controller.topology.network().edges
+        fabric.set_port("t1", 1, up=False)  # the cable may be moved
+        fabric.set_port("t1", 1, up=True)
+        until(lambda: PortId("t1", 1) in controller.topology.network().edges)
