@@ -286,8 +286,8 @@ class NetworkTable(Table):
     settle: Time = 3_000 * MS
     """At a start, how long it waits for the switches of this file before it publishes."""
     damping: Time = 5_000 * MS
-    """A port's penalty for going down halves in this time: the third time within it the port counts as down for a while, up
-    to four times as long. 0: ports that flap are used whenever they are up."""
+    """The penalty of a port, or of a switch's connection, for going down halves in this time: after the third time within it,
+    it is not used for a while, up to four times as long. 0: what flaps is used whenever it is up."""
     ovsdb: tuple[str, ...] = ()
     """Databases to ask for rates and queues: "unix:PATH" or "tcp:ADDRESS:PORT"."""
 
