@@ -294,7 +294,9 @@ class Channel(Datapath):  # type: ignore[misc]
             if most and time.monotonic() >= due:
                 due = time.monotonic() + every
                 if len(self.unreplied_echo_requests) > most:
-                    return
+                    if time.monotonic_ns() - self._heard_ns > most * every * 1e9:
+                        return
+                    self.unreplied_echo_requests.clear()  # it speaks: its answers wait behind the rest
                 request = self.ofproto_parser.OFPEchoRequest(self)
                 self.unreplied_echo_requests.append(self.set_xid(request))
                 self.send_msg(request)

@@ -235,6 +235,20 @@ def test_a_switch_that_does_not_answer_echoes_is_gone(
     assert kinds[0] == 0 and set(kinds[1:]) == {messages.ECHO_REQUEST} and len(kinds) > 2
 
 
+def test_a_switch_whose_answers_wait_behind_others_is_there(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CONF, "echo_request_interval", 0.5)
+    monkeypatch.setattr(CONF, "maximum_unreplied_echo_requests", 1)
+    channel = ends.connect()
+    for number in range(30):
+        ends.far[-1].sendall(packet_in(1, b"x"))
+        until(lambda number=number: len(channel.taker.frames) == number + 1)  # type: ignore[misc]
+        time.sleep(0.1)
+    assert channel.state != DEAD_DISPATCHER
+    until(lambda: channel.state == DEAD_DISPATCHER)
+
+
 def test_a_switch_that_is_asked_answers_or_does_not(ends: Ends) -> None:
     """What it said before it was asked does not count, and neither does a connection that has ended."""
     channel = ends.connect()

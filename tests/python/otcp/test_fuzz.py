@@ -204,5 +204,6 @@ def _features(datapath: Any) -> Any:
 
     datapath.ofproto, datapath.ofproto_parser = ofproto_v1_3, ofproto_v1_3_parser
     datapath.send_msg, datapath.taker = lambda message: None, None
+    datapath.probe = lambda message: True
     datapath.inbox = SimpleNamespace(told=lambda ports, free: None)
     return SimpleNamespace(msg=SimpleNamespace(datapath=datapath, datapath_id=1))
