@@ -167,6 +167,7 @@ class Channel(Datapath):  # type: ignore[misc]
         self._reader = reader
         self._rest = bytearray()
         self.inbox = Inbox(self._drop, self._be_late)
+        self._put_off = 0
         self._unwanted = Budget(UNWANTED_SHARE, UNWANTED_BURST_S)
         self._has_ended = False
         self._heard_ns = 0
@@ -221,7 +222,8 @@ class Channel(Datapath):  # type: ignore[misc]
 
     def _take_all(self, data: bytes, at_ns: int) -> int:
         """Takes all whole messages; how many bytes these were."""
-        began, at, self._too_many = time.thread_time(), 0, 0
+        began, at = time.thread_time(), 0
+        self._too_many, self._put_off = self.inbox.put_off - self._put_off, self.inbox.put_off
         while len(data) - at >= HEADER.size:
             version, kind, length, _ = HEADER.unpack_from(data, at)
             if length < HEADER.size:
@@ -232,7 +234,7 @@ class Channel(Datapath):  # type: ignore[misc]
             if version != VERSION or not self._is_taken(kind, message, at_ns):
                 self._too_many += 0 if self.inbox.put(message) else length
             at += length
-        if self._too_many:
+        if self._too_many and at:
             self._unwanted.spend((time.thread_time() - began) * self._too_many / at)
         return at
 

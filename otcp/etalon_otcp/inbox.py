@@ -46,6 +46,8 @@ class Inbox:
         """Put off, and handled when nothing is in the queue; whether it is newer than all there."""
         self._lock = threading.Lock()
         self._put = self._got = 0  # bytes in the queue; each has one thread that counts
+        self.put_off = 0
+        """Bytes of the queue that were dropped or put off all the same: whoever reads is to read less."""
         self.are_replies_free = False
         """Whether replies in parts cost nothing, as the controller has asked for them."""
 
@@ -92,6 +94,8 @@ class Inbox:
                 self._late()
                 time.sleep(wait_s)
             self._spend(handler, message)
+        else:
+            self.put_off += len(message)
         self._got += len(message)
         return True
 

@@ -79,6 +79,7 @@ def test_beyond_its_share_only_what_tells_how_something_is_is_kept() -> None:
     assert box.put(ERROR, packet_in(1, b"x"), port_status(1), ECHO, ECHO) == [False] * 5
     assert box.dropped == {"error": 1, "packet-in": 1, "echo": 1}
     assert box.work() == [] and not box.inbox.waiting
+    assert box.inbox.put_off == sum(map(len, old)), "reading these counts too"
     assert box.dropped == {"error": 2, "packet-in": 1, "port-status": 2, "echo": 2}
     box.now = 1.1
     assert box.put(port_status(1, 1)) == [False], "it overtakes none that waits"
