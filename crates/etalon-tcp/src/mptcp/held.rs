@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::memory::{Buffer, Memory};
 
-/// It.
+/// What is held of a stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
     /// Beyond a hole, by where it starts.
