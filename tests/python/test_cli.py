@@ -546,6 +546,23 @@ def test_ctrl_c_while_figures_are_drawn_says_how_to_get_them(
     assert "the same command without --force draws them" in answer.err
 
 
+def test_ctrl_c_is_never_without_a_word(
+    etalon: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    command = ("sweep", small_file, "--set", "seed=1,2", "--no-figures", "--out", "out")
+    with monkeypatch.context() as patch:
+        patch.setattr("etalon.campaign.sweeps.tabulate", interrupted)
+        answer = etalon(*command)
+    assert answer.code == 130
+    assert "interrupted: out keeps 2 complete runs; the same command resumes" in answer.err
+    monkeypatch.setattr("etalon.campaign.executors.named", interrupted)
+    answer = etalon(*command)
+    assert (answer.code, answer.err.strip()) == (130, "error: interrupted")
+
+
 def test_trace_writes_packets_and_a_timeline(etalon: Command, small_file: Path) -> None:
     arguments = ["trace", small_file, "--start", "1ms", "--end", "2ms", "--out", "out"]
     assert etalon(*arguments, "--json").json == ["out/trace.pcapng", "out/trace.pftrace"]

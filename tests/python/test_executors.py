@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -215,6 +216,40 @@ def test_an_interrupted_sweep_goes_on_with_another_executor(
     et.sweep(longer, GRID, folder=tmp_path / "sweep", executor="fake")
     assert len(fake.pool.submitted) == POINTS - complete
     assert files(tmp_path / "sweep") == local
+
+
+@pytest.mark.parametrize(
+    ("executor", "place"),
+    [
+        ("local", "etalon.campaign.executors.local._stop"),
+        ("local", "concurrent.futures.Future.cancel"),
+        ("fake", "etalon.campaign.executors.cluster._Work.complete"),
+    ],
+)
+def test_ctrl_c_that_interrupts_again_still_stops(
+    longer: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: str, place: str
+) -> None:
+    """As where Polars is at work, which raises a KeyboardInterrupt before Python raises its own."""
+    use(monkeypatch, Fake())
+    real, calls = pkgutil.resolve_name(place), []
+
+    def again(*args: object) -> object:
+        calls.append(place)
+        if len(calls) <= 2:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    def stop(share: float) -> None:
+        if share > 0:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(place, again)
+    # On this machine runs that are not stopped would last until the test is given up.
+    plan = longer.replace({"duration": "60min"}) if executor == "local" else longer
+    with pytest.raises(Interrupted) as stopped:
+        et.sweep(plan, GRID, folder=tmp_path / "sweep", executor=executor, jobs=2, progress=stop)
+    assert len(calls) > 2
+    assert len(stopped.value.runs) < POINTS
 
 
 def test_programs_stay_on_this_machine(small: Plan, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,13 @@ class Commands(TyperGroup):
                 error.message = f'there is no command "{args[0]}"; {self._remedy(ctx, args[0])}'
             raise
 
+    def invoke(self, ctx: Any) -> Any:
+        """Runs a command. Ctrl-C that it has no sentence for is left to `main`: Typer would end without a word."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+
     def _remedy(self, ctx: Any, word: str) -> str:
         if word in MEANT:
             return MEANT[word]

@@ -91,10 +91,9 @@ def sweep(
                 plan, grid, seeds=seeds, jobs=jobs, folder=folder, engine=chosen, executor=executor,
                 fresh=force, progress=progress,
             )  # fmt: skip
-    except Interrupted as stop:
-        common.note(
-            f"interrupted: {folder} keeps {len(stop.runs)} complete runs; the same command resumes"
-        )
+    except KeyboardInterrupt as stop:  # also while the table is written
+        whole = len(stop.runs) if isinstance(stop, Interrupted) else _complete(folder, points)
+        common.note(f"interrupted: {folder} keeps {whole} complete runs; the same command resumes")
         return common.INTERRUPTED
     if json:
         rows = result.table.to_dicts()
@@ -126,6 +125,13 @@ def _points(
             sentence = f"{error.expected}; a sweep's values stand without brackets, like 4,8"
             error = PlanError(sentence, key=error.key, value=error.value, file=error.file)
         raise error from None
+
+
+def _complete(folder: Path, points: Sequence[sweeps.Point]) -> int:
+    """How many of the points have whole results in the folder."""
+    from etalon.results import store
+
+    return sum(store.complete(folder / point.folder) for point in points)
 
 
 def _draw(result: sweeps.Sweep, folder: Path, axes: report.Axes, pdf: bool) -> int:

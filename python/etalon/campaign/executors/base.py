@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Protocol
 
 from etalon.engine import Engine, Progress
-from etalon.errors import PlanError
+from etalon.errors import Interrupted, PlanError
 from etalon.plan import Plan
 from etalon.results import Run
 
@@ -40,6 +40,24 @@ class Executor(Protocol):
 
         Ctrl-C stops what runs and raises `Interrupted` with all that was measured. If one plan fails, all stop.
         """
+
+
+def hearing(work: Callable[[], None], end: Callable[[], list[Run]]) -> None:
+    """Does the work. Ctrl-C raises `Interrupted` with the runs that `end` gives, which is called again if Ctrl-C cuts it short.
+
+    One Ctrl-C may interrupt twice: where Polars is at work it raises a KeyboardInterrupt of its own, and Python then raises
+    the one that it kept meanwhile, in the first function that is called.
+    """
+    try:
+        work()
+    except KeyboardInterrupt:
+        runs = None
+        while runs is None:
+            try:  # and nothing is called before it, not even `suppress`
+                runs = end()
+            except KeyboardInterrupt:
+                continue
+        raise Interrupted(runs) from None
 
 
 def require(executor: str, *modules: str) -> None:

@@ -16,7 +16,7 @@ from etalon.campaign.executors.base import Done
 from etalon.campaign.executors.local import processors
 from etalon.campaign.executors.worker import Answer, Task
 from etalon.engine import Engine, Progress
-from etalon.errors import EtalonError, Interrupted, PlanError
+from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.results import Run
 
@@ -90,9 +90,8 @@ class Cluster(ABC):
         workers = min(jobs or processors(), len(plans))
         with self.open(workers) as pool:
             try:
-                work.finish(pool, jobs or self.AT_ONCE or len(plans))
-            except KeyboardInterrupt:
-                raise Interrupted(work.complete()) from None
+                at_once = jobs or self.AT_ONCE or len(plans)
+                base.hearing(lambda: work.finish(pool, at_once), work.complete)
             finally:
                 for handle in work.handles.values():
                     pool.cancel(handle)

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from etalon import _core
-from etalon.campaign.executors.base import Done
+from etalon.campaign.executors.base import Done, hearing
 from etalon.engine import Engine, Progress
 from etalon.errors import Interrupted
 from etalon.plan import Plan
@@ -44,9 +44,9 @@ class Local:
             for task in tasks:
                 task.future = pool.submit(engine.run, task.plan, task.control)
             try:
-                _watch(tasks, progress, done)
-            except KeyboardInterrupt:
-                raise Interrupted(_stop(tasks)) from None
+                hearing(lambda: _watch(tasks, progress, done), lambda: _stop(tasks))
+            except Interrupted:
+                raise  # all have stopped
             except BaseException:
                 _stop(tasks)
                 raise
