@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+PACKAGE = f"{Path(__file__).parent}/"
 
 
 class EtalonError(Exception):
@@ -82,3 +86,11 @@ class EngineFailed(EtalonError):
 
 class PlanWarning(UserWarning):
     """A plan that runs, but probably does not measure what its author meant."""
+
+
+def warn(sentence: str) -> None:
+    """A `PlanWarning` of the line of the user's that called Etalon, however deep within Etalon it is found."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(sentence, PlanWarning, stacklevel=level)

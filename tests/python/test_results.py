@@ -117,8 +117,9 @@ def test_amounts_much_smaller_than_others_have_a_unit_of_their_own() -> None:
 
 
 def test_a_percentile_is_no_share(run: Run) -> None:
-    with pytest.warns(PlanWarning, match="percentile 0.99 is among the lowest 1 %"):
+    with pytest.warns(PlanWarning, match="percentile 0.99 is among the lowest 1 %") as caught:
         run.latency(0.99)
+    assert [warning.filename for warning in caught] == [__file__], "the line of whoever called"
 
 
 def test_nonsense_is_refused(run: Run) -> None:
@@ -192,8 +193,9 @@ def test_every_table_has_rows(run: Run, small: Plan) -> None:
 
 def test_a_run_in_which_nothing_arrives_is_warned_about(small: Plan) -> None:
     late = small.replace({"bulk.start": "29999us"})
-    with pytest.warns(et.PlanWarning, match="nothing was delivered in the measured time"):
+    with pytest.warns(et.PlanWarning, match="nothing was delivered in the measured time") as caught:
         et.run(late)
+    assert [warning.filename for warning in caught] == [__file__], "the line of whoever called"
 
 
 def test_payload_is_over_the_measured_time_and_utilisation_over_what_there_was(run: Run) -> None:

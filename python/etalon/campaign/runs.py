@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +12,7 @@ from etalon.campaign import executors
 from etalon.campaign.executors.base import Done
 from etalon.campaign.store import Store
 from etalon.engine import Engine, Progress
-from etalon.errors import EngineFailed, Interrupted, PlanWarning
+from etalon.errors import EngineFailed, Interrupted, warn
 from etalon.plan import Plan
 from etalon.results import Run
 
@@ -48,7 +47,7 @@ def prepare(plans: Sequence[Plan], engine: Engine) -> None:
 def warn_of(what: Iterable[Plan | Run]) -> None:
     """Warns of plans or results that do not say what was probably meant, each sentence once."""
     for sentence in dict.fromkeys(sentence for one in what for sentence in one.warnings):
-        warnings.warn(sentence, PlanWarning, stacklevel=3)
+        warn(sentence)
 
 
 @dataclass

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import signal
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import polars as pl
 
 from etalon import markup
 from etalon.arguments import checked
-from etalon.errors import PlanError, PlanWarning
+from etalon.errors import PlanError, warn
 from etalon.results import completion, critical, highlights, hops, jobs, metrics, store
 from etalon.results.tables import Tables
 from etalon.units import counted, rounded
@@ -168,7 +167,7 @@ class Run(Tables):
             raise PlanError(f"percentile {percentile} must lie between 0 and 100")
         if 0 < percentile < 1:
             sentence = f"percentile {percentile} is among the lowest 1 %; percentiles go from 0 to 100, the median is 50"
-            warnings.warn(sentence, PlanWarning, stacklevel=2)
+            warn(sentence)
         chosen = self.latency_histogram.lazy().filter(
             self._of(pair), pl.col("network").is_in(networks)
         )
