@@ -193,6 +193,10 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
         (["sweep", "small.toml", "--set", "tdf=4,8,"], "--set tdf: a value is missing"),
         (["sweep", "small.toml", "--set", "tdf=[4,8]"], "a sweep's values stand without brackets"),
         (["sweep", "small.toml", "--set", "tdf=1,2", "--metric", "fct"], 'did you mean "fct_p99"?'),
+        (
+            ["sweep", "small.toml", "--set", "tdf=1,2", "--metric", "fct_p50"],
+            '--metric "fct_p50": no run will have it: all flows are of [[bulk]], which have no end',
+        ),
         (["run", "small.toml", "--set", "bulk.flows=4,8"], '"4,8" is one value; `etalon sweep`'),
         (["reproduce", "nsdi20", "--figures"], "No such option: --figures (Possible"),
         (["sweep", "small.toml", "--set", "tdf=8,8"], "tdf: 8 is given twice"),
@@ -544,23 +548,6 @@ def test_ctrl_c_while_figures_are_drawn_says_how_to_get_them(
     answer = etalon("reproduce", "nsdi20")
     assert answer.code == 130
     assert "the same command without --force draws them" in answer.err
-
-
-def test_ctrl_c_is_never_without_a_word(
-    etalon: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    command = ("sweep", small_file, "--set", "seed=1,2", "--no-figures", "--out", "out")
-    with monkeypatch.context() as patch:
-        patch.setattr("etalon.campaign.sweeps.tabulate", interrupted)
-        answer = etalon(*command)
-    assert answer.code == 130
-    assert "interrupted: out keeps 2 complete runs; the same command resumes" in answer.err
-    monkeypatch.setattr("etalon.campaign.executors.named", interrupted)
-    answer = etalon(*command)
-    assert (answer.code, answer.err.strip()) == (130, "error: interrupted")
 
 
 def test_trace_writes_packets_and_a_timeline(etalon: Command, small_file: Path) -> None:

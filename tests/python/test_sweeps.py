@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import etalon as et
+from conftest import Answer
 from etalon.campaign import sweeps
 from etalon.campaign.executors.local import Local
 from etalon.engine import sim
 from etalon.errors import EtalonError, Interrupted, PlanError
 from etalon.plan import Plan
+
+Command = Callable[..., Answer]
 
 GRID = {"network.voq": [4, 8], "bulk.cc": ["reno", "cubic"]}
 
@@ -296,3 +300,34 @@ def test_a_report_shows_the_plan_that_all_runs_share(small: Plan) -> None:
     assert sweep.plan.duration != 20_000_000
     assert sweep.shared_plan.duration == 20_000_000
     assert sweep.shared_plan.network == small.network
+
+
+def test_a_sweep_without_a_metric_that_was_asked_for_has_a_report(
+    etalon: Command, small_file: Path
+) -> None:
+    command = ("sweep", small_file, "--set", "network.voq=4,8", "--out", "out")
+    assert etalon(*command, "--no-figures").code == 0
+    answer = etalon("report", "out", "--metric", "fct_p50", "--metric", "drops")
+    assert answer.code == 0
+    assert "warning: no run of this sweep has the metric fct_p50" in answer.err
+    report = (small_file.parent / "out/report.html").read_text()
+    assert "No run of this sweep has the metric fct_p50." in report
+    assert (small_file.parent / "out/figures/drops.png").exists()
+    assert not (small_file.parent / "out/figures/fct_p50.png").exists()
+
+
+def test_ctrl_c_is_never_without_a_word(
+    etalon: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    command = ("sweep", small_file, "--set", "seed=1,2", "--no-figures", "--out", "out")
+    with monkeypatch.context() as patch:
+        patch.setattr("etalon.campaign.sweeps.tabulate", interrupted)
+        answer = etalon(*command)
+    assert answer.code == 130
+    assert "interrupted: out keeps 2 complete runs; the same command resumes" in answer.err
+    monkeypatch.setattr("etalon.campaign.executors.named", interrupted)
+    answer = etalon(*command)
+    assert (answer.code, answer.err.strip()) == (130, "error: interrupted")

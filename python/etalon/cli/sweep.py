@@ -82,6 +82,7 @@ def sweep(
     plan = given.plan_in(plan_file)
     grid, points = _points(plan_file, plan, settings or (), zipped or (), seeds)
     report.check_axes(points[0].values, x, hue, facet, metrics)
+    _check_metrics([point.plan for point in points], metrics or ())
     folder = out or _default_folder(plan, grid, seeds or 1, engine)
     files = [plan_file] * len(points)
     chosen = common.prepare(engine, [point.plan for point in points], patience, files)
@@ -132,6 +133,20 @@ def _complete(folder: Path, points: Sequence[sweeps.Point]) -> int:
     from etalon.results import store
 
     return sum(store.complete(folder / point.folder) for point in points)
+
+
+def _check_metrics(plans: Sequence[Plan], metrics: Sequence[str]) -> None:
+    """Refuses, before anything runs, completion times where no flow ever completes."""
+    from etalon.plan.workloads.bulk import Bulk
+
+    endless = [
+        bool(plan.bulk) and all(isinstance(one, Bulk) for one in plan.workloads) for plan in plans
+    ]
+    for name in metrics:
+        if name.startswith(("fct_", "slowdown_")) and all(endless):
+            raise PlanError(
+                f'--metric "{name}": no run will have it: all flows are of [[bulk]], which have no end'
+            )
 
 
 def _draw(result: sweeps.Sweep, folder: Path, axes: report.Axes, pdf: bool) -> int:

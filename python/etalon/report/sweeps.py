@@ -10,7 +10,7 @@ from typing import Any
 from etalon import figures
 from etalon.campaign.plots import numbers_of
 from etalon.campaign.sweeps import Sweep, overview
-from etalon.errors import PlanError
+from etalon.errors import PlanError, warn
 from etalon.figures import sweeps
 from etalon.report.page import Answer, Code, Part, Picture, Prose, Section, Table
 from etalon.report.page import write as write_page
@@ -30,6 +30,8 @@ def write(
 ) -> Path:
     """Draws the figures that suit the sweep into `folder`/figures and writes `folder`/report.html.
 
+    A metric that no run has gets a sentence instead of a figure, and a warning.
+
     Args:
         sweep: the sweep.
         folder: its folder.
@@ -41,7 +43,8 @@ def write(
     """
     keys: dict[str, Any] = {"x": x, "hue": hue, "facet": facet}
     pictures: list[Part] = []
-    for file, name, caption, more in _wanted(sweep, metrics):
+    there = [metric for metric in metrics if sweep.table[metric].null_count() < len(sweep.runs)]
+    for file, name, caption, more in _wanted(sweep, there):
         try:
             figure = sweeps.draw(sweep, name, **keys, **more)
             png, *_ = figures.save(figure, folder / "figures", file, pdf=pdf)
@@ -51,6 +54,9 @@ def write(
             pictures.append(Prose(f"{error}.", warning=True))
             continue
         pictures.append(Picture(caption, png, sweeps.interactive(sweep, name, **keys, **more)))
+    for metric in (one for one in metrics if one not in there):
+        warn(f"no run of this sweep has the metric {metric}")
+        pictures.append(Prose(f"No run of this sweep has the metric {metric}.", warning=True))
     columns, rows = overview(sweep)
     caption = f"{counted(len(rows), 'run')}; `table.parquet` and `table.csv` have all columns"
     if len(rows) > MOST_ROWS:
