@@ -238,14 +238,18 @@ def test_a_switch_that_does_not_answer_echoes_is_gone(
 def test_a_switch_whose_answers_wait_behind_others_is_there(
     ends: Ends, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CONF, "echo_request_interval", 0.5)
-    monkeypatch.setattr(CONF, "maximum_unreplied_echo_requests", 1)
+    """It answers no echo, and stays while it was heard of lately."""
+    monkeypatch.setattr(CONF, "echo_request_interval", 0.01)
+    monkeypatch.setattr(CONF, "maximum_unreplied_echo_requests", 2)
     channel = ends.connect()
-    for number in range(30):
-        ends.far[-1].sendall(packet_in(1, b"x"))
-        until(lambda number=number: len(channel.taker.frames) == number + 1)  # type: ignore[misc]
-        time.sleep(0.1)
+    channel._heard_ns = time.monotonic_ns() + 10**15
+    asked = b""
+    while asked.count(bytes([4, messages.ECHO_REQUEST, 0, 8])) < 10:
+        heard = ends.far[-1].recv(4096)
+        assert heard, "the connection was ended"
+        asked += heard
     assert channel.state != DEAD_DISPATCHER
+    channel._heard_ns = 0
     until(lambda: channel.state == DEAD_DISPATCHER)
 
 
