@@ -16,7 +16,6 @@ STALE: set[str] = {
     "benches/RESULTS.md",
     "docs/otcp-when.md",
     "docs/speed.md",
-    "docs/tdn.md",
     "papers/cnsm16/README.md",
     "papers/cnsm16/linux.md",
     "papers/etalon18/README.md",

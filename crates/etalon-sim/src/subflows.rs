@@ -97,6 +97,9 @@ impl<T: Tap> World<'_, '_, T> {
             self.take(now, group, index, edge);
         }
         self.transmit_subflow(now, index, edge);
+        if index & 1 == 1 {
+            self.read_stream(now, group, edge);
+        }
         self.follow_subflow(now, index);
         let flow = index >> 1;
         if self.flows.left_network(self.flows.place(index)) {
@@ -129,7 +132,7 @@ impl<T: Tap> World<'_, '_, T> {
         let connection = &mut self.flows.end(index).connection;
         let receiver = &mut self.groups[group].receiver;
         while let Some(piece) = connection.take_mapped() {
-            receiver.take(piece);
+            receiver.take(piece, connection.memory_of(piece.1));
         }
         let received = receiver.received();
         let data_ack = self.data_ack(group);
@@ -137,10 +140,12 @@ impl<T: Tap> World<'_, '_, T> {
         let connection = &self.flows.end(index).connection;
         let buffer = connection.tune_stream(&mut self.groups[group].receiver, slowest);
         let offered = self.offered(group);
+        let memory = self.groups[group].receiver.memory();
         for subflow in 0..self.groups[group].flows.len() {
             let server = 2 * self.groups[group].flows[subflow] + 1;
             if let Some(end) = self.flows.end_if_open(server) {
                 end.connection.set_data_ack(data_ack, offered);
+                end.connection.set_stream_memory(memory);
                 if let Some(buffer) = buffer {
                     end.connection.enlarge_receive_buffer(buffer);
                 }
@@ -151,6 +156,28 @@ impl<T: Tap> World<'_, '_, T> {
             self.finish_flow(now, edge);
         }
         self.end_as_server(now, group, index, edge);
+    }
+
+    /// The application reads what has come, once that is acknowledged: as seen on Linux, an ACK goes out before programs run unless it waits
+    /// for them.
+    fn read_stream(&mut self, now: Time, group: usize, edge: &mut Edge<PacketId>) {
+        let receiver = &mut self.groups[group].receiver;
+        let before = receiver.memory();
+        receiver.read();
+        let memory = receiver.memory();
+        if memory == before {
+            return;
+        }
+        for subflow in 0..self.groups[group].flows.len() {
+            let server = 2 * self.groups[group].flows[subflow] + 1;
+            if let Some(end) = self.flows.end_if_open(server) {
+                end.connection.set_stream_memory(memory);
+                if memory == 0 {
+                    end.connection.stream_was_read();
+                    self.transmit_subflow(now, server, edge);
+                }
+            }
+        }
     }
 
     /// Up to where in the stream the servers of a group's subflows have offered room.

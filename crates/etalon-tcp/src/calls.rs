@@ -63,7 +63,7 @@ impl<C: CongestionControl> Connection<C> {
     pub fn write(&mut self, bytes: u64) {
         if !self.shuts_down() && self.state != ConnectionState::Closed {
             self.prediction = Prediction::Open;
-            if bytes < FOREVER && self.waits_for_room() {
+            if (bytes < FOREVER || self.config.tdtcp.is_some()) && self.waits_for_room() {
                 let mss = self.exchanges_data().then(|| self.current_mss());
                 return self.snd.write_as_there_is_room(bytes, mss);
             }
@@ -91,26 +91,32 @@ impl<C: CongestionControl> Connection<C> {
             .waits_for_room
             .filter(|_| self.subflow.is_none());
         if let (Some(max), None) = (max, &self.snd.program) {
-            let is_followed = self.config.send_buffer.is_some();
-            self.snd.program = Some(Box::new(Program::new(max, is_followed)));
+            let mut program = Box::new(Program::new(max));
+            // An earlier program may have left some.
+            program.chunks = self.snd.board.chunks_up_to(self.snd.nxt);
+            self.snd.program = Some(program);
         }
         max.is_some()
     }
 
     /// The application writes as much as the network takes, until [`shutdown`](Connection::shutdown).
     pub fn write_forever(&mut self) {
-        if !self.shuts_down() {
+        if !self.shuts_down() && self.config.tdtcp.is_none() {
             self.snd.program = None;
         }
         self.write(FOREVER);
     }
 
-    /// No more writes: FIN follows what was written (after [`write_forever`](Connection::write_forever), what was sent).
+    /// No more writes: FIN follows what was written (after [`write_forever`](Connection::write_forever), what was sent or the socket has
+    /// taken).
     pub fn shutdown(&mut self) {
         if self.snd.fin == Fin::None {
             if let Some(program) = self.snd.program.as_mut().filter(|program| program.left > 0) {
-                program.closes = true;
-                return;
+                if program.left <= FOREVER / 2 {
+                    program.closes = true;
+                    return;
+                }
+                program.stop();
             }
             if self.snd.pending > FOREVER / 2 {
                 self.snd.pending = 0;
@@ -318,8 +324,9 @@ impl<C: CongestionControl> Connection<C> {
         if !self.is_established() {
             return 0;
         }
-        if let Some(program) = &mut self.snd.program {
-            return program.tell();
+        if self.snd.program.is_some() {
+            let buffer = self.snd.send_buffer.as_mut();
+            return buffer.map_or(0, |buffer| buffer.tell());
         }
         let path = &self.snd.paths.active;
         let sending = Sending {

@@ -48,8 +48,8 @@ pub struct Config {
     /// ([`take_writes`](crate::Connection::take_writes)).
     pub send_buffer: Option<u32>,
     /// Largest send buffer in bytes of memory, if a program writes only what that has room for, as programs do whose `write` blocks; without,
-    /// a connection may send whatever was written. A program that [writes for ever](crate::Connection::write_forever) never waits, nor does
-    /// MPTCP, whose stream has a buffer of its own.
+    /// a connection may send whatever was written. A program that [writes for ever](crate::Connection::write_forever) waits only with
+    /// TDTCP; never does MPTCP, whose stream has a buffer of its own.
     pub waits_for_room: Option<u32>,
     /// Memory that segments take by their length, for windows: half of the buffer's memory is offered.
     pub memory: fn(u32) -> Memory,

@@ -422,7 +422,7 @@ impl<C: CongestionControl> Connection<C> {
         if path.recovery.reduces() {
             path.recovery.reduction.prr.out += count;
         }
-        path.last_sent = self.clock.jiffies;
+        path.last_sent = self.clock.jiffies as u32;
         path.last_sent_ns = self.clock.now;
         self.rcv.acks.data_sent(&self.clock);
         if self.config.small_queues {

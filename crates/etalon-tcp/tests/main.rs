@@ -13,6 +13,7 @@ mod linux;
 mod mptcp;
 mod mptcp_ending;
 mod mptcp_room;
+mod mptcp_window;
 mod paths;
 mod random;
 mod rate;

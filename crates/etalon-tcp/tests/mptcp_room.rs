@@ -3,7 +3,7 @@
 use crate::common::{Bench, Fate, MS, Pair, SECOND};
 use etalon_tcp::cc::Cubic;
 use etalon_tcp::mptcp::{DataReceiver, DataSender, Mptcp, MptcpOption, send_buffer};
-use etalon_tcp::{Config, Connection, Segment};
+use etalon_tcp::{Config, Connection, Memory, Segment};
 
 /// A client of the first subflow after its handshake.
 fn client() -> Bench<Cubic> {
@@ -40,7 +40,7 @@ fn a_stream_gets_room_once_a_whole_round_trip_brought_more_than_was_offered() {
         b.now += after;
         let ack = b.ack_segment(0, &[]);
         b.end.on_segment(b.now, &ack);
-        stream.take((place, len));
+        stream.take((place, len), Memory::shared(len));
         place += u64::from(len);
         b.end.tune_stream(&mut stream, 8 * round_trip / 1_000)
     };
@@ -77,7 +77,7 @@ fn who_never_hears_the_keys_falls_back_to_plain_tcp() {
         while let Some((place, len)) = pair.server.take_mapped() {
             assert_eq!(place, all, "{lost:?}: the stream is the subflow's");
             all += u64::from(len);
-            stream.take((place, len));
+            stream.take((place, len), Memory::shared(len));
         }
         assert_eq!((all, stream.received()), (62_468, 62_468), "{lost:?}");
         assert_eq!(pair.client.may_be_joined(), spoken, "{lost:?}");

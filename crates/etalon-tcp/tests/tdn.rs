@@ -202,6 +202,29 @@ fn an_rtt_counts_if_data_and_ack_went_by_the_same_tdn() {
     assert_eq!(sampled(Some(0), true), 3 * MS);
 }
 
+/// So on the Linux engine; the receiver may hear of a TDN before the sender does.
+#[test]
+fn an_echo_shows_no_rtt_where_the_ack_names_another_tdn() {
+    for (ack, is_sample) in [(0, true), (1, false)] {
+        let mut b = sender(config(|_| {}), [Reno, Reno]);
+        b.sent();
+        b.wait(RTT);
+        assert_eq!(b.ack(0, &[(1, 4)])[0], 0);
+        assert_eq!(b.end.path().srtt(), RTT);
+        b.wait(2 * RTT);
+        let tdns = TdDataAck {
+            data: None,
+            ack: Some(ack),
+        };
+        let segment = Segment {
+            tdn: Some(TdnOption::DataAck(tdns)),
+            ..b.ack_segment(4, &[])
+        };
+        b.inject(&segment, false);
+        assert_eq!(b.end.path().srtt() != RTT, is_sample, "by TDN {ack}");
+    }
+}
+
 #[test]
 fn without_options_an_rtt_counts_if_the_tdn_has_not_changed_since() {
     for (back, expected) in [(false, 3 * MS), (true, 0)] {

@@ -223,6 +223,38 @@ fn a_connection_that_is_downgraded_stays_on_its_path() {
     assert!(others.iter().all(|l| l.segment.tdn.is_some()));
 }
 
+/// What the socket has taken goes out before FIN. On the Linux engine programs that write for ever are held up by their send buffers as
+/// others are; flows of plain TCP without end leave that out.
+#[test]
+fn a_program_without_end_waits_for_its_send_buffer() {
+    for (tdns, beyond) in [(2, true), (0, false)] {
+        let room = |config: &mut Config| config.waits_for_room = Some(6 << 20);
+        let mut pair = pair_of(end(false, tdns, room), end(true, tdns, room), deliver);
+        pair.client.write_forever();
+        assert!(pair.run_until(SECOND, |pair| pair.client.bytes_acked() > 0));
+        let sent = u64::MAX - pair.client.unsent();
+        pair.client.shutdown();
+        assert!(pair.run_until(SECOND, |pair| pair.client.all_acked()));
+        let acked = pair.client.bytes_acked();
+        assert_eq!(acked > sent, beyond, "{tdns} TDNs: {sent}, {acked}");
+        assert!(acked - sent < 1 << 20);
+    }
+}
+
+/// The chunks of its last write are buffers until they are acknowledged, and are not counted off the next one's.
+#[test]
+fn a_program_that_writes_again_finds_the_buffers_of_its_last_write() {
+    let room = |config: &mut Config| config.waits_for_room = Some(6 << 20);
+    let mut pair = pair_of(end(false, 0, room), end(true, 0, room), deliver);
+    for writes in 1..=3 {
+        pair.client.write(1_000_000);
+        assert!(pair.run_until(SECOND, |pair| pair.client.unsent() == 0));
+        assert!(!pair.client.all_acked(), "write {writes}");
+    }
+    assert!(pair.run_until(SECOND, |pair| pair.client.all_acked()));
+    assert_eq!(pair.server.bytes_received(), 3_000_000);
+}
+
 #[test]
 fn a_shared_pipe_is_bounded_by_one_window() {
     for shared in [false, true] {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The stream: what has yet to be sent, and the order of what arrives.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
+use crate::Memory;
+use crate::mptcp::held::Held;
 use crate::receiving::autotune::Autotune;
 use crate::sending::send_buffer::room;
 
@@ -208,9 +210,9 @@ impl DataSender {
 /// What one end has received.
 #[derive(Clone, Debug, Default)]
 pub struct DataReceiver {
-    /// Bytes in order, and runs beyond: end by start.
+    /// Bytes in order, and what takes memory.
     received: u64,
-    beyond: BTreeMap<u64, u64>,
+    held: Held,
     /// Where the other end says that it ends.
     end: Option<u64>,
     /// Grows the subflows' buffers with what is read of the stream.
@@ -218,21 +220,26 @@ pub struct DataReceiver {
 }
 
 impl DataReceiver {
-    /// A subflow has delivered a piece.
-    pub fn take(&mut self, (data_seq, len): (u64, u32)) {
+    /// A subflow has delivered a piece, which takes memory until [`read`](DataReceiver::read).
+    pub fn take(&mut self, (data_seq, len): (u64, u32), memory: Memory) {
         let end = data_seq + u64::from(len);
         if data_seq > self.received {
-            let known = self.beyond.entry(data_seq).or_insert(end);
-            *known = end.max(*known);
-            return;
+            self.held.insert(data_seq, len, memory);
+        } else if end > self.received {
+            self.held.keep(memory);
+            self.received = self.held.advance(end);
         }
-        self.received = self.received.max(end);
-        while let Some(first) = self.beyond.first_entry() {
-            if *first.key() > self.received {
-                break;
-            }
-            self.received = self.received.max(first.remove());
-        }
+    }
+
+    /// The program reads all that is in order.
+    pub fn read(&mut self) {
+        self.held.read();
+    }
+
+    /// Memory of what has come and is not read, in bytes.
+    #[must_use]
+    pub fn memory(&self) -> u32 {
+        self.held.memory()
     }
 
     /// Bytes in order.

@@ -12,6 +12,7 @@ use core::fmt;
 
 mod data;
 mod ending;
+mod held;
 mod subflow;
 
 pub use data::{BUFFER, DataReceiver, DataSender, Piece, send_buffer};

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use crate::cc::CongestionControl;
 use crate::connection::{Connection, ConnectionState};
+use crate::memory::Memory;
 use crate::mptcp::ending::Ending;
 use crate::mptcp::{DSS_BYTES, DataReceiver, Dss, Mapping, Mptcp, MptcpOption};
 use crate::receiving::autotune::Autotune;
@@ -320,6 +321,24 @@ impl<C: CongestionControl> Connection<C> {
         self.rcv.enlarge(buffer);
     }
 
+    /// The memory that so many bytes take which it delivered.
+    #[must_use]
+    pub fn memory_of(&self, len: u32) -> Memory {
+        (self.config.memory)(len)
+    }
+
+    /// The stream takes so much memory of all of its subflows' receive buffer.
+    pub fn set_stream_memory(&mut self, memory: u32) {
+        self.rcv.stream_takes(memory);
+    }
+
+    /// The program has read all that there is of the stream. As seen on Linux, only then is what was small acknowledged at once.
+    pub fn stream_was_read(&mut self) {
+        if self.rcv.answers_small() {
+            self.acknowledge_stream();
+        }
+    }
+
     /// What segments are to acknowledge of the stream, and up to where a subflow has offered room: none offers less than another did.
     pub fn set_data_ack(&mut self, data_ack: u64, offered: u64) {
         if let Some(subflow) = &mut self.subflow {
@@ -360,14 +379,12 @@ impl<C: CongestionControl> Connection<C> {
         })
     }
 
-    /// The handshake of a subflow that joins is acknowledged (section 3.2: until then it carries no data). What its SYN-ACK offered counts no
-    /// more: the window is the stream's.
+    /// The handshake of a subflow that joins is acknowledged (section 3.2: until then it carries no data).
     #[cold]
     pub(crate) fn answer_join(&mut self) {
         let subflow = self.subflow.as_mut();
         if let Some(subflow) = subflow.filter(|subflow| subflow.mptcp.subflow > 0) {
             subflow.joined = true;
-            self.rcv.offer_anew();
             self.rcv.force_ack();
         }
     }
@@ -383,6 +400,7 @@ impl<C: CongestionControl> Connection<C> {
             subflow.serves = !syn.flags.contains(Flags::ACK);
             self.snd.mss -= DSS_BYTES;
             subflow.room_end = syn.window.into();
+            self.rcv.is_subflow = true;
             if let Some(tune) = &mut self.rcv.autotune {
                 tune.leave();
             }
@@ -416,10 +434,6 @@ impl<C: CongestionControl> Connection<C> {
             out.rare.set_mptcp(offered);
             return;
         }
-        let room = subflow.offered.saturating_sub(subflow.data_ack);
-        out.window = self.rcv.offer_at_least(room as u32);
-        let room = u64::from(out.window) << self.rcv.scale;
-        subflow.offered = subflow.offered.max(subflow.data_ack + room);
         if subflow.speech == Speech::Silent {
             return;
         }
@@ -452,6 +466,22 @@ impl<C: CongestionControl> Connection<C> {
             ends,
             long_ack: mapping.is_some() && subflow.ending.hears_mappings,
         })));
+        if !opens {
+            self.offer_of_stream(out);
+        }
+    }
+
+    /// The window of a segment with DSS is the stream's: no subflow offers less than another did. As seen on Linux the first one voids what the
+    /// handshake offered, of which a segment is not offered any more.
+    fn offer_of_stream(&mut self, out: &mut Segment) {
+        let Some(subflow) = &mut self.subflow else {
+            return;
+        };
+        let room = subflow.offered.saturating_sub(subflow.data_ack);
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        out.window = self.rcv.select_stream_window(room);
+        let room = u64::from(self.rcv.window());
+        subflow.offered = subflow.offered.max(subflow.data_ack + room);
     }
 
     /// A segment that is acceptable says what it acknowledges of the stream, and where its payload belongs.

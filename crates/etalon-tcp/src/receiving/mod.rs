@@ -63,6 +63,8 @@ pub(crate) struct Receiver {
     memory: fn(u32) -> Memory,
     /// Who reads at once does so; not while what came beside a hole waits for its ACK.
     auto_read: bool,
+    /// What it offers is of the stream's memory, not its own.
+    pub is_subflow: bool,
     pub advertised_mss: u32,
     /// Bytes of options on each segment.
     pub options: u32,
@@ -112,6 +114,7 @@ impl Receiver {
             autotune: (config.max_receive_buffer > config.receive_buffer)
                 .then(|| Autotune::new(config.max_receive_buffer.saturating_mul(2))),
             auto_read: config.auto_read,
+            is_subflow: false,
             advertised_mss: u32::from(config.mss),
             options: 0,
             mss: DEFAULT_MSS.min(u32::from(config.mss)),
@@ -476,7 +479,7 @@ impl Receiver {
     /// A segment is small, or full and has PSH: it is acknowledged once it is read.
     fn answer_alone(&mut self) {
         self.acks.small_arrived();
-        if self.auto_read && self.acks.answers_small() {
+        if self.auto_read && !self.is_subflow && self.acks.answers_small() {
             self.acks.hasten();
         }
     }
@@ -542,6 +545,12 @@ impl Receiver {
         } else {
             self.read_late();
         }
+    }
+
+    /// Whether an ACK is owed for what was small, once it is read.
+    #[cold]
+    pub fn answers_small(&self) -> bool {
+        self.acks.is_scheduled() && self.acks.answers_small()
     }
 
     /// Whether the ACK that is due does not wait until what is small is read.

@@ -25,6 +25,8 @@ pub(crate) struct Waiting {
     /// In order and not yet read, with its memory.
     pub(super) unread: VecDeque<Buffer>,
     pub(super) unread_memory: u32,
+    /// Memory that the stream takes of which this is a subflow (`mptcp/held.rs`).
+    pub(super) stream_memory: u32,
     /// What came at this time, in microseconds, is read once it is acknowledged.
     pub(super) reads_late: Option<u64>,
     pub compression: SackCompression,
@@ -37,6 +39,7 @@ impl Fresh for Waiting {
             held: Reassembly::NOTHING,
             unread: VecDeque::new(),
             unread_memory: 0,
+            stream_memory: 0,
             reads_late: None,
             compression: SackCompression::NONE,
             prior_ack: None,

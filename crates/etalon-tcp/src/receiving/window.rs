@@ -41,14 +41,13 @@ impl Receiver {
         self.move_edge(self.window_limit)
     }
 
-    /// What was offered so far is forgotten. To be called only before the peer can have used it.
-    pub fn offer_anew(&mut self) {
-        self.edge = self.nxt;
-    }
-
-    /// The window field, if at least `window` bytes are to be offered; moves the right edge there.
-    pub fn offer_at_least(&mut self, window: u32) -> u16 {
-        self.move_edge(window)
+    /// The window field of a subflow, where its stream has `offered` so many bytes by whichever of them: what the buffer has room for, rounded up,
+    /// or the offer that stands, as seen on Linux rounded down. Moves the right edge there.
+    pub fn select_stream_window(&mut self, offered: u32) -> u16 {
+        let unit = (1 << self.scale) - 1;
+        let window = offered.max((self.offer() + unit) & !unit);
+        self.edge = self.nxt.wrapping_add(window.min(65_535 << self.scale));
+        self.field()
     }
 
     #[inline]
@@ -75,7 +74,9 @@ impl Receiver {
     /// The window that the buffer has room for.
     #[inline]
     pub(super) fn offer(&mut self) -> u32 {
-        let takes = |waiting: &Waiting| waiting.unread_memory > 0 || !waiting.held.is_empty();
+        let takes = |waiting: &Waiting| {
+            waiting.unread_memory > 0 || !waiting.held.is_empty() || waiting.stream_memory > 0
+        };
         if self.waiting.changed().is_some_and(takes) {
             self.offer_beside_what_is_held()
         } else {
@@ -96,7 +97,11 @@ impl Receiver {
     pub(super) fn offer_beside_what_is_held(&mut self) -> u32 {
         let room = Room {
             buffer: self.buffer,
-            taken: self.taken(),
+            taken: if self.is_subflow {
+                self.waiting.stream_memory
+            } else {
+                self.taken()
+            },
             earned: self.window_limit,
             bound: self.window_bound,
             segment: self.mss,
@@ -106,6 +111,13 @@ impl Receiver {
             self.acks.end_quick();
         }
         room.offer()
+    }
+
+    /// It is a subflow's, of a stream that takes so much memory: that is what counts, and not what waits here.
+    pub fn stream_takes(&mut self, memory: u32) {
+        if memory > 0 || self.waiting.stream_memory > 0 {
+            self.waiting.stream_memory = memory;
+        }
     }
 
     /// Data arrived in order: it takes memory until it is read, and the window may grow.

@@ -22,7 +22,7 @@ use crate::timers::{Clock, Purpose};
 struct Before {
     /// Segments delivered, and lost.
     delivered: u64,
-    lost: u64,
+    lost: u32,
 }
 
 impl<C: CongestionControl> Sender<C> {
@@ -104,6 +104,9 @@ impl<C: CongestionControl> Sender<C> {
     /// should be updated."
     #[inline]
     fn advance(&mut self, segment: &Segment, facts: &mut Facts) {
+        if self.program.is_some() {
+            self.forget_chunks(segment.ack);
+        }
         self.una = segment.ack;
         if facts.progress {
             self.timeouts = 0;
@@ -171,7 +174,7 @@ impl<C: CongestionControl> Sender<C> {
             path.sample_rate(clock.now);
         }
         path.cc.on_ack(&mut path.window, &ack);
-        self.decide(clock, config, facts);
+        self.decide(clock, config, facts, ack.delivered > 0);
         if facts.restart_timer {
             self.set_transmit_timer(clock, config);
         }
@@ -205,7 +208,7 @@ impl<C: CongestionControl> Sender<C> {
         let report = Report {
             now: clock.now,
             delivered: ack.delivered,
-            lost: (path.lost - before.lost) as u32,
+            lost: path.lost - before.lost,
             total_delivered: path.delivered,
             in_flight,
             rtt: ack.rtt,
@@ -238,11 +241,15 @@ impl<C: CongestionControl> Sender<C> {
         window.cwnd = window.cwnd.min(config.max_cwnd);
     }
 
-    /// The loss probe and recovery hear the facts. Data that arrives in order while nothing is amiss leaves nothing to decide.
+    /// The loss probe and recovery hear the facts. Data that arrives in order while nothing is amiss leaves nothing to decide. `delivered`:
+    /// something that was sent on the active path is.
     #[inline]
-    fn decide(&mut self, clock: &Clock, config: &Config, facts: &mut Facts) {
+    fn decide(&mut self, clock: &Clock, config: &Config, facts: &mut Facts, delivered: bool) {
         let bare = facts.is_bare();
-        if self.rack.dsack && (facts.acked > 0 || facts.sacked) {
+        if self.rack.dsack
+            && (facts.acked > 0 || facts.sacked)
+            && (delivered || self.paths.is_only_one())
+        {
             self.rack.widen(clock.us);
         }
         if self.probe.is_out() {

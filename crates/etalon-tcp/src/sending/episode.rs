@@ -357,7 +357,7 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// PRR's step for one ACK.
-    pub(crate) fn follow_prr(&mut self, delivered: u32, newly_lost: u64, progress: bool) {
+    pub(crate) fn follow_prr(&mut self, delivered: u32, newly_lost: u32, progress: bool) {
         let in_flight = self.paths.in_flight();
         let path = &mut self.paths.active;
         if path.cc.steers() {

@@ -18,6 +18,7 @@ pub(crate) mod pacing;
 pub(crate) mod path;
 mod paths;
 mod persist;
+mod places;
 pub(crate) mod program;
 mod prr;
 mod rack;

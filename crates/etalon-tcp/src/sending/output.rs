@@ -223,9 +223,6 @@ impl<C: CongestionControl> Sender<C> {
         {
             return None;
         }
-        if !is_begun && self.program.is_some() {
-            self.note_chunk(self.nxt.wrapping_add(self.chunk.left));
-        }
         Some(self.new_transmission(clock, len, limits))
     }
 
@@ -272,6 +269,7 @@ impl<C: CongestionControl> Sender<C> {
         let id = path.id;
         self.pending -= u64::from(len);
         self.buffers.sent(len);
+        let ends_chunk = self.chunk.left == len;
         self.chunk.left = self.chunk.left.saturating_sub(len);
         let fin = self.fin == Fin::Queued && self.pending == 0;
         let end = start.wrapping_add(len + u32::from(fin));
@@ -282,12 +280,16 @@ impl<C: CongestionControl> Sender<C> {
             self.small_end = end;
         }
         self.nxt = end;
+        let mut marks = if fin { mark::FIN } else { 0 };
+        if ends_chunk && self.program.is_some() {
+            marks |= self.note_chunk();
+        }
         let record = Record {
             stamp: clock.stamp(),
             start,
             end,
             order: 0,
-            marks: if fin { mark::FIN } else { 0 },
+            marks,
             path: id,
             charged: id,
         };

@@ -74,13 +74,18 @@ pub struct Path<C> {
     pub(crate) rate: Option<Box<RateEstimator>>,
     /// Segments ever delivered and ever marked lost.
     pub(crate) delivered: u64,
-    pub(crate) lost: u64,
-    /// When data was last sent on it, in ticks and in nanoseconds.
-    pub(crate) last_sent: u64,
+    pub(crate) lost: u32,
+    /// When data was last sent on it, in ticks, which wrap, and in nanoseconds.
+    pub(crate) last_sent: u32,
     pub(crate) last_sent_ns: u64,
     /// When another path became the active one in its place, in nanoseconds.
     pub(crate) left: u64,
 }
+
+const _: () = assert!(
+    size_of::<Path<crate::cc::Any>>() == 168,
+    "a sender of TDTCP has one for each network"
+);
 
 impl<C: CongestionControl> Path<C> {
     pub(crate) fn new(id: PathId, config: &Config, clock: &Clock, cc: C) -> Path<C> {
@@ -112,7 +117,7 @@ impl<C: CongestionControl> Path<C> {
         self.id > 0
             && self.rate.is_none()
             && self.pipe == Pipe::default()
-            && self.delivered + self.lost == 0
+            && (self.delivered, self.lost) == (0, 0)
             && (self.rtt.srtt(), self.rtt.min()) == (0, UNKNOWN)
             && self.recovery.state == State::Open
             && (self.window.ssthresh, self.window.cwnd_count) == (u32::MAX, 0)
@@ -122,7 +127,7 @@ impl<C: CongestionControl> Path<C> {
     /// Data may be sent from now on; `nxt` is SND.NXT.
     pub(crate) fn establish(&mut self, clock: &Clock, nxt: u32) {
         self.recovery.point = nxt;
-        self.last_sent = clock.jiffies;
+        self.last_sent = clock.jiffies as u32;
         self.last_sent_ns = clock.now;
         self.validation.used_at = clock.jiffies as u32;
     }
@@ -195,7 +200,7 @@ impl<C: CongestionControl> Path<C> {
     /// Segment `index` of the scoreboard was sent, again if it was before.
     #[inline]
     pub(crate) fn note_sent(&mut self, clock: &Clock, index: u64) {
-        self.last_sent = clock.jiffies;
+        self.last_sent = clock.jiffies as u32;
         self.last_sent_ns = clock.now;
         if self.rate.is_some() {
             self.note_sent_state(clock.now, index);
@@ -206,7 +211,7 @@ impl<C: CongestionControl> Path<C> {
     fn note_sent_state(&mut self, now: u64, index: u64) {
         let in_flight = self.pipe.in_flight();
         if let Some(rate) = &mut self.rate {
-            rate.on_sent(index, now, self.delivered, self.lost, in_flight);
+            rate.on_sent(index, now, self.delivered, self.lost.into(), in_flight);
         }
     }
 
@@ -215,7 +220,7 @@ impl<C: CongestionControl> Path<C> {
     pub(crate) fn sample_rate(&mut self, now: u64) {
         let (delivered, lost, min_rtt) = (self.delivered, self.lost, self.min_rtt());
         let rate = self.rate.as_mut();
-        let sample = rate.and_then(|r| r.sample(now, delivered, lost, min_rtt));
+        let sample = rate.and_then(|r| r.sample(now, delivered, lost.into(), min_rtt));
         if let Some(sample) = sample {
             self.cc.on_rate_sample(&mut self.window, &sample);
         }

@@ -35,7 +35,7 @@ struct Parked<C> {
     /// Until when the active path's first segments are paced, in nanoseconds; 0 if they are not.
     burst_until: u64,
     /// How often the timeout was doubled since the last RTT sample.
-    backoffs: u32,
+    backoffs: u8,
 }
 
 impl<C> Parked<C> {
@@ -45,8 +45,12 @@ impl<C> Parked<C> {
         if self.all_rtts {
             return true;
         }
-        let came_by_another = self.ack_path.is_some_and(|path| path != active);
-        sent >= self.since && id == active && !came_by_another
+        sent >= self.since && id == active && !self.came_by_another(active)
+    }
+
+    /// Whether the ACK came by another path than `active`, where that counts.
+    fn came_by_another(&self, active: PathId) -> bool {
+        !self.all_rtts && self.ack_path.is_some_and(|path| path != active)
     }
 }
 
@@ -94,6 +98,12 @@ impl<C> Paths<C> {
             Some(parked) => parked.times(self.active.id, sent, id),
             None => true,
         }
+    }
+
+    /// Whether the ACK says that it came by another path than the active one, so that it shows nothing of that one's RTT.
+    pub fn ack_is_anothers(&self) -> bool {
+        let parked = self.parked.as_deref();
+        parked.is_some_and(|parked| parked.came_by_another(self.active.id))
     }
 
     /// The path by which the ACK came that was taken last, if it said so.
@@ -156,12 +166,12 @@ impl<C> Paths<C> {
     /// How often the timeout was doubled since the last RTT sample of any path (RFC 6298, 5.5 and 5.7). Without other paths the
     /// active one's timeout has it.
     pub fn backoffs(&self) -> u32 {
-        self.parked.as_ref().map_or(0, |parked| parked.backoffs)
+        (self.parked.as_ref()).map_or(0, |parked| parked.backoffs.into())
     }
 
     pub fn back_off(&mut self) {
         if let Some(parked) = &mut self.parked {
-            parked.backoffs += 1;
+            parked.backoffs = parked.backoffs.saturating_add(1);
         }
     }
 

@@ -6,79 +6,74 @@
 //! goes on; it stops with the buffer that takes the last room, which is pushed; and it goes on once a third of the room is free, after the
 //! ACK that freed it has let out what it lets out.
 
-use std::collections::VecDeque;
-
 use crate::cc::CongestionControl;
 use crate::sending::buffers::Buffers;
+use crate::sending::places::Places;
+use crate::sending::record::mark;
 use crate::sending::send_buffer::{BESIDE_PAYLOAD, room};
 use crate::sending::{Fin, Sender};
-use crate::seq::{after, before};
+use crate::seq::before;
 
-/// A program, and what its socket has taken.
+/// A program, and what is remembered of its buffers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
-    /// Memory that the send buffer has, and how much that may become.
-    size: u64,
-    max: u64,
     /// Bytes that it has yet to hand over; then it closes, if it was told to.
     pub left: u64,
+    places: Places,
+    /// Chunks that were sent and are not acknowledged to their ends.
+    pub chunks: u32,
+    /// Memory that the send buffer has, and how much that may become.
+    size: u32,
+    max: u32,
     pub closes: bool,
     /// It waits for room.
     waits: bool,
     /// It wrote something after all had gone out that might.
     wrote_on: bool,
-    /// Bytes handed over, and how many of them the connection's owner has heard of.
-    accepted: u64,
-    told: u64,
-    is_followed: bool,
-    /// Bytes of the buffers behind the first that has unsent bytes.
-    behind: VecDeque<u32>,
-    /// Where the chunks end that were sent: each is a buffer of its own until it is acknowledged.
-    chunks: VecDeque<u32>,
-    /// Where what was pushed ends.
-    pushed: VecDeque<u32>,
 }
 
+const _: () = assert!(
+    size_of::<Program>() == 56,
+    "an allocation of 64 bytes holds one"
+);
+
 impl Program {
-    /// `max`: memory of the send buffer at most. `is_followed`: the owner wants to hear what was handed over.
-    pub fn new(max: u32, is_followed: bool) -> Program {
+    /// `max`: memory of the send buffer at most.
+    pub fn new(max: u32) -> Program {
         Program {
-            max: max.into(),
-            is_followed,
+            max,
             ..Program::default()
         }
     }
 
-    /// Memory of what is not acknowledged, `acked` bytes being so. `front`: unsent bytes of the first buffer.
-    fn held(&self, acked: u64, front: u32) -> u64 {
-        let unsent = self.behind.len() + usize::from(front > 0);
-        let buffers = (self.chunks.len() + unsent) as u64;
-        self.accepted.saturating_sub(acked) + buffers * BESIDE_PAYLOAD
+    /// It writes no more.
+    pub fn stop(&mut self) {
+        self.left = 0;
+        self.waits = false;
     }
 
-    /// What ended at `una` or before it is no longer held.
-    fn forget_acked(&mut self, una: u32) {
-        while self.chunks.front().is_some_and(|&end| !after(end, una)) {
-            self.chunks.pop_front();
-        }
+    /// The send buffer has at least so much room, if it may.
+    fn provide(&mut self, room: u64) {
+        self.size = self.size.max(room.min(self.max.into()) as u32);
+    }
+
+    /// Memory of `bytes` that were handed over and are not acknowledged. `front`: unsent bytes of the first buffer.
+    fn held(&self, bytes: u64, front: u32) -> u64 {
+        let unsent = self.places.behind().0 + u64::from(front > 0);
+        let buffers = u64::from(self.chunks) + unsent;
+        bytes + buffers * BESIDE_PAYLOAD
     }
 
     /// The next buffer, where `pending` bytes are not sent: a segment that left alone may have begun it, and others.
     fn next_buffer(&mut self, pending: u64) -> u32 {
-        let behind: u64 = self.behind.iter().copied().map(u64::from).sum();
-        let mut begun = behind.saturating_sub(pending);
-        while let Some(buffer) = self.behind.pop_front() {
+        let mut begun = self.places.behind().1.saturating_sub(pending);
+        while let Some(buffer) = self.places.next_behind() {
             if begun < buffer.into() {
                 return buffer - begun as u32;
             }
             begun -= u64::from(buffer);
         }
         0
-    }
-
-    /// How many of the bytes handed over the owner has not heard of.
-    pub fn tell(&mut self) -> u64 {
-        self.accepted - std::mem::replace(&mut self.told, self.accepted)
     }
 }
 
@@ -102,19 +97,18 @@ impl<C: CongestionControl> Sender<C> {
             return;
         };
         if program.size == 0 {
-            program.size = room(self.mss, cwnd).min(program.max);
+            program.provide(room(self.mss, cwnd));
         }
         if program.waits || program.left == 0 {
             return;
         }
-        program.forget_acked(self.una);
         let size = Buffers::size_for(mss, self.max_window);
         // Behind a full buffer another is begun, and nothing is sent.
-        let fills_first = program.behind.is_empty() && self.buffers.front < size;
+        let behind = program.places.last_behind();
+        let fills_first = behind.is_none() && self.buffers.front < size;
         self.buffers.begin(size, fills_first);
-        let tail = program.behind.back().copied().unwrap_or(self.buffers.front);
-        if tail < size {
-            program.pushed.pop_back(); // it is filled up
+        if behind.unwrap_or(self.buffers.front) < size {
+            program.places.forget_last_pushed(); // it is filled up
         }
         if fills_first {
             self.fill_as_written();
@@ -128,9 +122,14 @@ impl<C: CongestionControl> Sender<C> {
         let Some(program) = &self.program else {
             return 0;
         };
-        let full =
-            program.waits || program.held(self.bytes_acked, self.buffers.front) >= program.size;
+        let held = program.held(self.taken(), self.buffers.front);
+        let full = program.waits || held >= program.size.into();
         if full { 0 } else { program.left }
+    }
+
+    /// Bytes that the socket has taken and that are not acknowledged.
+    fn taken(&self) -> u64 {
+        u64::from(self.nxt.wrapping_sub(self.una)) + self.pending
     }
 
     /// The first buffer is filled: while the program writes, of what it has and what there is room for.
@@ -153,10 +152,12 @@ impl<C: CongestionControl> Sender<C> {
 
     fn accept(&mut self, bytes: u64) {
         self.pending += bytes;
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.hand_over(bytes);
+        }
         let Some(program) = &mut self.program else {
             return;
         };
-        program.accepted += bytes;
         program.left -= bytes;
         if program.left == 0 && program.closes && self.fin == Fin::None {
             self.fin = Fin::Asked;
@@ -173,20 +174,16 @@ impl<C: CongestionControl> Sender<C> {
                 break;
             };
             let size = self.buffers.size_now();
-            let front = &mut self.buffers.front;
-            let last = program.behind.back_mut().or((*front > 0).then_some(front));
-            let (bytes, now) = match last {
-                Some(last) if *last < size => {
-                    let bytes = writable.min((size - *last).into()) as u32;
-                    *last += bytes;
-                    (bytes, *last)
-                }
-                _ => {
-                    let bytes = writable.min(size.into()) as u32;
-                    program.behind.push_back(bytes);
-                    (bytes, bytes)
-                }
-            };
+            let (behind, front) = (program.places.last_behind(), self.buffers.front);
+            let last = behind.or((front > 0).then_some(front));
+            let before = last.filter(|&last| last < size).unwrap_or(0);
+            let bytes = writable.min((size - before).into()) as u32;
+            let now = before + bytes;
+            match (before, behind) {
+                (0, _) => program.places.add_behind(now),
+                (_, Some(_)) => program.places.fill_last_behind(now),
+                (_, None) => self.buffers.front = now,
+            }
             self.accept(bytes.into());
             let half = self.max_window / 2;
             self.buffers.note_written(bytes, now == size, half);
@@ -197,17 +194,28 @@ impl<C: CongestionControl> Sender<C> {
         if let Some(program) = &mut self.program {
             program.wrote_on |= wrote;
             program.waits = program.left > 0;
-            if program.waits && has_unsent && program.pushed.back() != Some(&end) {
-                program.pushed.push_back(end);
+            if program.waits && has_unsent {
+                program.places.add_pushed(end);
             }
         }
     }
 
-    /// A chunk is cut off that ends at `end`.
+    /// The last segment of a chunk is sent. Returns the mark that its record has.
     #[cold]
-    pub(crate) fn note_chunk(&mut self, end: u32) {
-        if let Some(program) = self.program.as_mut().filter(|program| program.left > 0) {
-            program.chunks.push_back(end);
+    pub(crate) fn note_chunk(&mut self) -> u8 {
+        let Some(program) = self.program.as_mut().filter(|program| program.left > 0) else {
+            return 0;
+        };
+        program.chunks += 1;
+        mark::ENDS_CHUNK
+    }
+
+    /// What ends at `una` or before it is about to be taken off the scoreboard.
+    #[cold]
+    pub(crate) fn forget_chunks(&mut self, una: u32) {
+        let acked = self.board.chunks_up_to(una);
+        if let Some(program) = &mut self.program {
+            program.chunks -= acked;
         }
     }
 
@@ -217,14 +225,11 @@ impl<C: CongestionControl> Sender<C> {
         let Some(program) = &mut self.program else {
             return false;
         };
-        while program
-            .pushed
-            .front()
-            .is_some_and(|&pushed| before(pushed, end))
-        {
-            program.pushed.pop_front();
+        let places = &mut program.places;
+        while (places.first_pushed()).is_some_and(|pushed| before(pushed, end)) {
+            places.forget_first_pushed();
         }
-        program.pushed.front() == Some(&end)
+        places.first_pushed() == Some(end)
     }
 
     /// Nothing more goes out for now. Returns whether the program has written more since.
@@ -236,7 +241,7 @@ impl<C: CongestionControl> Sender<C> {
                 return true;
             }
         }
-        let (una, acked) = (self.una, self.bytes_acked);
+        let taken = self.taken();
         let path = &self.paths.active;
         let (cwnd, has_room) = (path.window.cwnd, path.has_room());
         let front = self.buffers.front;
@@ -244,11 +249,10 @@ impl<C: CongestionControl> Sender<C> {
         let Some(program) = self.program.as_mut().filter(|program| program.waits) else {
             return false;
         };
-        program.forget_acked(una);
         if has_room {
-            program.size = program.size.max(room(segment, cwnd).min(program.max));
+            program.provide(room(segment, cwnd));
         }
-        if 3 * program.held(acked, front) > 2 * program.size {
+        if 3 * program.held(taken, front) > 2 * u64::from(program.size) {
             return false;
         }
         program.waits = false;
@@ -275,9 +279,11 @@ impl<C: CongestionControl> Sender<C> {
 
     /// A program that is done leaves nothing behind.
     fn forget_program(&mut self) {
+        let is_followed = self.send_buffer.is_some();
         let is_over = |program: &Program| {
-            let takes_no_part = program.pushed.is_empty() && program.behind.is_empty();
-            program.left == 0 && takes_no_part && !program.wrote_on && !program.is_followed
+            let places = &program.places;
+            let takes_no_part = places.first_pushed().or(places.last_behind()).is_none();
+            program.left == 0 && takes_no_part && !program.wrote_on && !is_followed
         };
         if self.program.as_deref().is_some_and(is_over) {
             self.program = None;
@@ -286,7 +292,8 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Whether all that the program wrote is with its socket, and needs no PSH of its own.
     pub(crate) fn program_is_done(&self) -> bool {
-        (self.program.as_ref()).is_none_or(|program| program.left == 0 && program.pushed.is_empty())
+        (self.program.as_ref())
+            .is_none_or(|program| program.left == 0 && program.places.first_pushed().is_none())
     }
 
     /// Whether the program waits for room, or has something to be sent that it wrote last.
@@ -300,6 +307,7 @@ mod tests {
     use super::*;
     use crate::segment::Flags;
     use crate::sending::alone::Alone;
+    use crate::sending::send_buffer::SendBuffer;
 
     const SEGMENT: u32 = 1448;
 
@@ -308,7 +316,7 @@ mod tests {
         let mut alone = Alone::with_mss("reno", SEGMENT);
         alone.snd.peer_scale = 0; // the window stays as it is
         (alone.snd.window, alone.snd.max_window) = (65_160, 65_160);
-        alone.snd.program = Some(Box::new(Program::new(6 << 20, false)));
+        alone.snd.program = Some(Box::new(Program::new(6 << 20)));
         alone.snd.write_as_there_is_room(1_500_000, Some(SEGMENT));
         alone
     }
@@ -321,13 +329,15 @@ mod tests {
         alone.snd.program.as_ref().expect("it writes")
     }
 
+    /// How many buffers are behind the first, and their bytes.
+    fn behind(alone: &Alone) -> (u64, u64) {
+        program(alone).places.behind()
+    }
+
     /// What is not sent, in segments, the memory in use, and that of the buffer.
     fn told_by_ss(alone: &mut Alone) -> (u64, u64, u64) {
-        let una = alone.snd.una;
-        let writing = alone.snd.program.as_mut();
-        writing.expect("it writes").forget_acked(una);
-        let held = program(alone).held(alone.snd.bytes_acked, alone.snd.buffers.front);
-        (not_sent(alone), held, program(alone).size)
+        let held = program(alone).held(alone.snd.taken(), alone.snd.buffers.front);
+        (not_sent(alone), held, program(alone).size.into())
     }
 
     /// What `ss -tmi` told on the Linux engine of a flow over 15 Gb/s with a round trip of 240 us (`tdf = 2`), and where PSH was.
@@ -346,7 +356,7 @@ mod tests {
         assert_eq!(pushed, [13, 19, 25, 29]);
         assert_eq!(told_by_ss(&mut alone), (34, 82_800, 87_552));
         assert_eq!(alone.snd.buffers.front, 12 * SEGMENT);
-        assert_eq!(program(&alone).behind, [22 * SEGMENT]);
+        assert_eq!(behind(&alone), (1, 22 * u64::from(SEGMENT)));
     }
 
     /// The first ten segments are acknowledged, and `cwnd` are sent; then one more is acknowledged, which is no reason to send two, and the
@@ -388,7 +398,8 @@ mod tests {
     fn a_full_buffer_stays_where_segments_become_smaller() {
         let mut alone = Alone::with_mss("reno", SEGMENT);
         (alone.snd.window, alone.snd.max_window) = (65_160, 65_160);
-        alone.snd.program = Some(Box::new(Program::new(6 << 20, true)));
+        alone.snd.program = Some(Box::new(Program::new(6 << 20)));
+        alone.snd.send_buffer = Some(Box::new(SendBuffer::new(6 << 20))); // it is followed
         let size = Buffers::size_for(SEGMENT, 65_160);
         alone.snd.write_as_there_is_room(size.into(), Some(SEGMENT));
         alone.snd.fill_as_written();
@@ -398,7 +409,7 @@ mod tests {
         alone.snd.stop_writing();
         assert_eq!(alone.snd.pending, u64::from(size) + 372);
         assert_eq!(alone.snd.buffers.front, size);
-        assert_eq!(program(&alone).behind, [372]);
+        assert_eq!(behind(&alone), (1, 372));
     }
 
     #[test]

@@ -45,7 +45,8 @@ pub(crate) struct Rack {
     /// Reordering window in quarters of min_rtt (`RACK.reo_wnd_mult`), and recoveries until it falls back.
     steps: u8,
     persist: u8,
-    /// When a DSACK last widened it, in microseconds; another has come since, and widens it at the next ACK that delivers something.
+    /// When a DSACK last widened it, in microseconds; another has come since, and widens it at the next ACK that delivers something,
+    /// of the path in use if there are several.
     widened_at: u64,
     pub dsack: bool,
     /// When the retransmission was sent whose original that ACK answers, in microseconds; 0 if there is none.

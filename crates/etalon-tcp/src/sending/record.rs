@@ -18,6 +18,8 @@ pub(crate) mod mark {
     pub const FIN: u8 = 16;
     /// Its last transmission was deemed lost by time, which is not asked again, also if an undo takes that back.
     pub const JUDGED: u8 = 32;
+    /// It ends a chunk of a program that waits for its send buffer: that is a buffer of its own until it is acknowledged.
+    pub const ENDS_CHUNK: u8 = 64;
 }
 
 /// One outstanding segment.
@@ -51,6 +53,12 @@ impl Record {
     #[inline]
     pub fn has(&self, mark: u8) -> bool {
         self.marks & mark != 0
+    }
+
+    /// Nothing was done with it since it was sent.
+    #[inline]
+    pub fn is_unmarked(&self) -> bool {
+        self.marks & !mark::ENDS_CHUNK == 0
     }
 
     /// Segments in the pipe of `charged`: one, unless it is SACKed or lost (RFC 6675, section 4, SetPipe).

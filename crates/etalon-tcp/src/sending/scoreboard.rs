@@ -209,12 +209,20 @@ impl Scoreboard {
     ) -> Option<(Record, Record, u32)> {
         let records = &self.records[self.head..];
         let path = paths.active.id;
-        let in_order = |r: &&Record| r.marks == 0 && r.path == path && !after(r.end, una);
+        let in_order = |r: &&Record| r.is_unmarked() && r.path == path && !after(r.end, una);
         let count = records.iter().take_while(in_order).count();
         let (first, last) = (*records.first()?, *records[..count].last()?);
         self.pop(count);
         paths.active.pipe.acked(count as u32);
         Some((first, last, count as u32))
+    }
+
+    /// Chunks that end at `una` or before it.
+    #[cold]
+    pub fn chunks_up_to(&self, una: u32) -> u32 {
+        let acked = |r: &&Record| !after(r.end, una);
+        let covered = self.records[self.head..].iter().take_while(acked);
+        covered.filter(|r| r.has(mark::ENDS_CHUNK)).count() as u32
     }
 
     /// Nothing is SACKed, lost, or retransmitted and in flight, and the next SACK blocks would all be new.
@@ -236,7 +244,7 @@ impl Scoreboard {
         let mut count = 0;
         for record in records {
             count += 1;
-            if record.marks != 0 {
+            if !record.is_unmarked() {
                 return None;
             }
             if !before(record.end, una) {

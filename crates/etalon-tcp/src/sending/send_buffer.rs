@@ -34,6 +34,8 @@ pub(crate) struct SendBuffer {
     /// Bytes of the stream that the program has written, and that the socket has taken.
     written: u64,
     accepted: u64,
+    /// Bytes that a program which waits for room has handed over, and the connection's owner has not heard of.
+    untold: u64,
     /// A write waits until a third of the memory is free.
     waits: bool,
 }
@@ -59,6 +61,7 @@ impl SendBuffer {
             max: max.into(),
             written: 0,
             accepted: 0,
+            untold: 0,
             waits: false,
         }
     }
@@ -72,6 +75,16 @@ impl SendBuffer {
     /// The program, which would have written for ever, writes no more.
     pub fn shutdown(&mut self) {
         self.written = self.accepted;
+    }
+
+    /// A program that waits for room has handed over so much.
+    pub fn hand_over(&mut self, bytes: u64) {
+        self.untold += bytes;
+    }
+
+    /// How much it has handed over since this was asked.
+    pub fn tell(&mut self) -> u64 {
+        std::mem::take(&mut self.untold)
     }
 
     /// Takes what there is room for. Returns how many bytes these are.

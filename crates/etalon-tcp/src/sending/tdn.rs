@@ -66,9 +66,10 @@ impl<C: CongestionControl> Sender<C> {
         });
     }
 
-    /// Whether echoed timestamps show the active path's RTT: they do not say by which path the ACK came.
+    /// Whether the timestamp that an ACK echoes shows the active path's RTT: it does not say by which path the segment went, so there may be
+    /// but one at this end, and at the other, which names in ACKs what it uses.
     pub(crate) fn echoes_tell_the_rtt(&self, config: &Config) -> bool {
-        config.tdtcp.is_none() || !self.paths.are_several()
+        config.tdtcp.is_none() || !self.paths.are_several() && !self.paths.ack_is_anothers()
     }
 
     /// Whether losses of other paths than the ACK's wait longer.
@@ -111,5 +112,42 @@ impl<C: CongestionControl> Sender<C> {
         let (rtt, backoffs) = (self.paths.timed_by(), self.paths.backoffs());
         let active = &mut self.paths.active;
         active.rtt.time_by(clock, config, rtt, variance, backoffs);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cc::Any;
+    use crate::segment::Flags;
+    use crate::sending::alone::{Alone, MS};
+    use crate::tdn_option::PathId;
+
+    /// Ten segments on path 0 and then ten on path 1.
+    fn sent_on_two() -> Alone {
+        let mut alone = Alone::with_data("reno");
+        let control = Any::by_name("reno", &[]).expect("a control");
+        alone.snd.paths.add(&alone.config, [control].into());
+        assert_eq!(alone.send().len(), 10);
+        alone.clock.advance(alone.clock.now + 5 * MS);
+        change(&mut alone, 1);
+        assert_eq!(alone.send().len(), 10);
+        alone
+    }
+
+    fn change(alone: &mut Alone, id: PathId) {
+        let (config, clock, snd) = (&alone.config, &alone.clock, &mut alone.snd);
+        assert!(snd.paths.activate(config, clock, snd.nxt, id, true));
+    }
+
+    /// So on the Linux engine.
+    #[test]
+    fn a_dsack_counts_once_something_of_the_path_in_use_is_delivered() {
+        let mut alone = sent_on_two();
+        alone.snd.rack.reordering.seen = true;
+        alone.snd.rack.note_dsack();
+        alone.ack(5 * MS, 5, &[], Flags(0));
+        assert!(alone.snd.rack.dsack, "path 0 has been left");
+        alone.ack(5 * MS, 11, &[], Flags(0));
+        assert!(!alone.snd.rack.dsack);
     }
 }

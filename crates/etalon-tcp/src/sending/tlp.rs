@@ -90,9 +90,6 @@ impl<C: CongestionControl> Sender<C> {
         let mut path = self.paths.active.id;
         let next = self.next_of_chunk(clock, config, limits);
         let next = next.or_else(|| self.next_of_probe(config, limits));
-        if self.chunk.left > 0 && self.program.is_some() {
-            self.note_chunk(self.nxt.wrapping_add(self.chunk.left));
-        }
         let transmission = if let Some(len) = next {
             self.new_transmission(clock, len, limits)
         } else if self.board.is_empty() {

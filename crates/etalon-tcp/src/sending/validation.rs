@@ -103,7 +103,7 @@ impl<C: CongestionControl> Path<C> {
         if !config.slow_start_after_idle {
             return;
         }
-        let idle = clock.jiffies.saturating_sub(self.last_sent);
+        let idle = u64::from((clock.jiffies as u32).wrapping_sub(self.last_sent));
         if idle > self.rtt.rto_ticks() {
             self.halve_for(clock, idle);
         }

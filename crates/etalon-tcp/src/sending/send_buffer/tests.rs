@@ -118,6 +118,7 @@ fn buffer(row: Row, waits: bool) -> SendBuffer {
         max: 6 << 20,
         written: 20_000_000,
         accepted: row.0,
+        untold: 0,
         waits,
     }
 }
