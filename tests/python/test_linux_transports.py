@@ -7,6 +7,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import etalon as et
@@ -253,12 +254,15 @@ def test_each_path_has_its_own_state_in_tables(engine: str, transport: str) -> N
     plan = Plan.from_toml(PLAN + BULK.replace("TRANSPORT", f'"{transport}"'))
     found = et.run(plan.replace({"measure.flows": [0, 3]}), engine=engine)
     assert set(found.tcp["path"]) == {0, 1}
-    week = found.sequence.tail(1400)
-    assert {"circuit_pipe_packets", "packet_pipe_packets"} <= set(week.columns)
-    cwnd = [week[f"{network}_cwnd_packets"].mean() for network in ("packet", "circuit")]
-    srtt = [week[f"{network}_srtt_ns"].mean() for network in ("packet", "circuit")]
-    assert cwnd[1] > cwnd[0] > 1  # type: ignore[operator]
-    assert srtt[1] < 0.7 * srtt[0]  # type: ignore[operator]
+    columns = {
+        f"{path}_{of}" for path in ("circuit", "packet") for of in ("pipe_packets", "cwnd_packets")
+    }
+    assert columns <= set(found.sequence.columns)
+    # Of all weeks and both flows: in one week of one flow a loss decides which window is larger.
+    means = found.tcp.group_by("path").agg(pl.col("cwnd", "srtt_ns").mean()).sort("path")
+    (packet, circuit), srtt = means["cwnd"], means["srtt_ns"]
+    assert circuit > packet > 1
+    assert srtt[1] < 0.7 * srtt[0]
     alone = et.run(plan, engine=engine)
     assert alone.meta["digest"] == found.meta["digest"]
     assert "circuit_cwnd_packets" not in alone.sequence.columns

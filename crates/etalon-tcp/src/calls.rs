@@ -359,6 +359,10 @@ impl<C: CongestionControl> Connection<C> {
     ///
     /// If one differs.
     pub fn check_counters(&self) {
-        self.snd.board.check(&self.snd.paths, self.snd.sack);
+        let snd = &self.snd;
+        snd.board.check(&snd.paths, snd.sack);
+        if let Some(program) = &snd.program {
+            assert_eq!(program.chunks, snd.board.chunks_up_to(snd.nxt));
+        }
     }
 }

@@ -236,6 +236,7 @@ fn configs() -> impl Strategy<Value = Config> {
         pacing: odd == 2,
         auto_read: odd != 3,
         receive_buffer: if odd == 4 { 8_000 } else { 65_536 },
+        waits_for_room: (odd > 4).then_some(50_000 * odd),
         ..Config::default()
     })
 }

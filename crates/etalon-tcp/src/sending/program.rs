@@ -292,8 +292,10 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Whether all that the program wrote is with its socket, and needs no PSH of its own.
     pub(crate) fn program_is_done(&self) -> bool {
-        (self.program.as_ref())
-            .is_none_or(|program| program.left == 0 && program.places.first_pushed().is_none())
+        let is_done = |program: &Program| {
+            program.left == 0 && !program.wrote_on && program.places.first_pushed().is_none()
+        };
+        self.program.as_deref().is_none_or(is_done)
     }
 
     /// Whether the program waits for room, or has something to be sent that it wrote last.

@@ -244,7 +244,7 @@ impl Scoreboard {
         let mut count = 0;
         for record in records {
             count += 1;
-            if !record.is_unmarked() {
+            if record.marks != 0 {
                 return None;
             }
             if !before(record.end, una) {
