@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import etalon as et
+from conftest import ROOT
 from etalon import figures, report
 from etalon.report.page import number, render
 
@@ -236,3 +237,16 @@ def test_nothing_is_left_behind_on_a_full_disk(
     with pytest.raises(OSError, match="No space"):
         report.write(tmp_path / "x.html", "x", [])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_network_of_circuits_has_no_packet_network_in_its_report(tmp_path: Path) -> None:
+    plan = et.Plan.load(ROOT / "examples/rotornet.toml")
+    run = et.run(plan.replace({"duration": "2ms", "warmup": "0s"}))
+    page = report.write_run(run, tmp_path).read_text()
+    assert (
+        "share of the network&#x27;s capacity" in page or "share of the network's capacity" in page
+    )
+    assert "packet network" not in page
+    axes = figures.draw("latency_cdf", run).axes[0]
+    legend = axes.get_legend()
+    assert legend is not None and [text.get_text() for text in legend.get_texts()] == ["network"]

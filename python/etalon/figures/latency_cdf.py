@@ -28,6 +28,11 @@ def dashed(runs: Iterable[RunLike]) -> list[tuple[str, tuple[Any, str]]]:
     return list(zip(planes_of(runs), itertools.cycle(DASHES), strict=False))
 
 
+def _legend(run: RunLike, network: str) -> str:
+    """What a plane is called: a network that is measured as one is none of packets alone."""
+    return "network" if tuple(run.planes) == ("packet",) else network
+
+
 def cdf(run: RunLike, network: str) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Latency in microseconds and the share of the measured pair's packets at or below it; None without packets."""
     src, dst = weeks.measured_pair(run.plan.resolve())
@@ -59,7 +64,12 @@ def draw(runs: Runs, ax: Axes | None = None) -> Figure:
         for rank, (network, (dash, _)) in enumerate(planes):
             if (curve := cdf(run, network)) is not None:
                 colour = style.colour(index if len(named) > 1 else rank)
-                ax.plot(*curve, color=colour, ls=dash, label=network if len(named) == 1 else None)
+                ax.plot(
+                    *curve,
+                    color=colour,
+                    ls=dash,
+                    label=_legend(run, network) if len(named) == 1 else None,
+                )
     ax.set_ylim(0, 1.02)
     ax.set_xlim(left=0)
     ax.set_xlabel("latency through the switch (µs)")
@@ -88,7 +98,7 @@ def interactive(runs: Runs) -> WebFigure:
                 web.line(
                     figure,
                     *curve,
-                    f"{name}, {network}" if name else network,
+                    f"{name}, {network}" if name else _legend(run, network),
                     colour=colour,
                     dash=dash,
                 )

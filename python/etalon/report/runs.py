@@ -165,6 +165,8 @@ _DAYS = {
 def _days(run: Run) -> Table:
     table = run.days.select("quantity", "mean", "std", "count").rows()
     said = {name: _DAYS.get(name) or described(name) for name, *_ in table}
+    if not run.plan.week_ns and "packet_rate_bps" in said:  # measured as one network
+        said["packet_rate_bps"] = ("network, while busy", "bit/s")
     units = amounts.units_of((said[name][1], mean) for name, mean, *_ in table)
     rows = []
     for name, mean, deviation, count in table:
