@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import difflib
 import re
+import shutil
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
@@ -53,6 +55,14 @@ def show(
             show_default=False,
         ),
     ] = None,
+    part: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PART",
+            help="Only entries with this in their name: etalon list keys voq.",
+            show_default=False,
+        ),
+    ] = None,
     code: Annotated[
         Path | None,
         typer.Option(
@@ -83,14 +93,13 @@ def show(
         return
     kinds = [kind for kind in Kind if kind is not Kind.KEYS] if kind is None else [kind]
     listed = {kind.value: _LISTS[kind]() for kind in kinds}
+    if part is not None and kind is not None:
+        listed = {name: _with(part, name, entries) for name, entries in listed.items()}
     if json:
         common.print_json(listed if kind is None else listed[kind.value])
         return
     if kind is Kind.KEYS:
-        table = common.plain_table("key", "type", "default", "meaning")
-        for entry in listed[kind.value]:
-            table.add_row(*(entry[name] for name in ("name", "type", "default", "description")))
-        common.print_table(table)
+        _show_keys(listed[kind.value])
         return
     for name, entries in listed.items():
         if kind is None:
@@ -98,6 +107,26 @@ def show(
         common.print_table(_controls_table(entries) if name == Kind.CC else _table(entries))
         if kind is None:
             typer.echo()
+
+
+def _with(part: str, name: str, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The entries whose names have this part."""
+    found = [entry for entry in entries if part.lower() in entry["name"].lower()]
+    if not found:
+        raise PlanError(
+            f'none of the {name} has "{part}" in its name; `etalon list {name}` prints all'
+        )
+    return found
+
+
+def _show_keys(entries: Sequence[Mapping[str, Any]]) -> None:
+    """Each key with its type and default, and below what it means: types are too long for columns."""
+    width = min(shutil.get_terminal_size().columns, 100)
+    for entry in entries:
+        default = f"; default {entry['default']}" if entry["default"] else ""
+        typer.echo(f"{typer.style(entry['name'], bold=True)}  {entry['type']}{default}")
+        if entry["description"]:
+            typer.echo(textwrap.indent(textwrap.fill(entry["description"], width - 4), "    "))
 
 
 def _show_own(file: Path, json: bool) -> None:

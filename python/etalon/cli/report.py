@@ -147,10 +147,11 @@ def write_sweep(sweep: Sweep, folder: Path, axes: Axes, pdf: bool = False) -> No
 
 @contextmanager
 def _told(folder: Path) -> Iterator[None]:
-    """Names the remedy if figures could not be written."""
+    """Names the remedy if figures or the report could not be written."""
     try:
         yield
     except OSError as error:
         raise EtalonError(
-            f"{folder}: its figures could not be written: {error.strerror or error}; `etalon report` draws them again"
+            f"{folder}: its report and figures are incomplete: {error.strerror or error}; `etalon report {folder}` draws "
+            "them again"
         ) from error

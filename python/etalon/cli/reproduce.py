@@ -84,7 +84,8 @@ def reproduce(
             )
     except KeyboardInterrupt:  # runs that are interrupted end without it
         common.note(
-            "interrupted: figures and report are incomplete; the same command without --force draws them"
+            "interrupted before the report was written; the same command goes on from what is finished"
+            + (" (without --force)" if force else "")
         )
         return common.INTERRUPTED
     _show(result, json=json)

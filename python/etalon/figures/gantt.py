@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from etalon.errors import EtalonError
 from etalon.figures import style
 from etalon.figures.types import RunLike
+from etalon.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,8 +61,8 @@ def bars(run: RunLike, iteration: int, job: int) -> Bars:
     steps = run.steps.filter((pl.col("job") == job) & (pl.col("iteration") == iteration))
     if steps.is_empty():
         raise EtalonError(
-            f"the run has no steps of iteration {iteration} of job {job}: it has {len(run.iterations)} "
-            f"iterations and {len(run.steps)} steps"
+            f"the run has no steps of iteration {iteration} of job {job}: it has "
+            f"{counted(len(run.iterations), 'iteration')} and {counted(len(run.steps), 'step')}"
         )
     origin, _ = _span(run, iteration, job)
     end = int(run.meta["simulated_ns"])

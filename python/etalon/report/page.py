@@ -128,6 +128,8 @@ class Claims:
     """
 
     rows: Sequence[Mapping[str, Any]]
+    held_against: str = "published"
+    """Heading of the column `published`."""
     counted: bool = True
     """Whether the tally stands above the table."""
 
@@ -145,7 +147,8 @@ class Claims:
 
     def html(self) -> str:
         head = (
-            '<th>figure</th><th>claim</th><th class="number">published</th><th class="number">measured</th>'
+            f'<th>figure</th><th>claim</th><th class="number">{html.escape(self.held_against)}</th>'
+            '<th class="number">measured</th>'
             "<th>unit</th><th>tolerance</th><th>verdict</th>"
         )
         rows = "\n".join(self._row(row) for row in self.rows)

@@ -79,7 +79,7 @@ def write(
     }
     try:
         files.put(folder / RESULTS, json.dumps(document, indent=2) + "\n")
-        files.put(folder / "claims.md", table.markdown(judged, paper.unclaimed))
+        files.put(folder / "claims.md", table.markdown(paper, judged))
         # Whoever interrupts it does not wait for figures, which take longer than the rest.
         pictures = (
             {} if interrupted else _pictures(folder, paper, results, covered, progress, not_drawn)
@@ -146,9 +146,10 @@ def _sections(
             "The measurement was interrupted: some points are missing, and no figures were drawn."
         )
         first.append(report.Prose(text, warning=True))
+    held_against = paper.head.held_against
     differing = [row for row in rows if str(row["verdict"]).startswith("differs")]
     if differing:
-        first.append(report.Claims(differing, counted=False))
+        first.append(report.Claims(differing, held_against, counted=False))
     sections = [report.Section("In short", first)]
     grouped: dict[str, list[FigureEntry]] = {}
     for figure in covered:
@@ -162,7 +163,7 @@ def _sections(
                 parts.append(report.Prose(figure.note))
         claims = [row for row in rows if row["figure"] in ids]
         if claims:
-            parts.append(report.Claims(claims))
+            parts.append(report.Claims(claims, held_against))
         sections.append(report.Section(heading, parts))
     if paper.unclaimed:
         sections.append(_unclaimed(paper))

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -174,6 +174,8 @@ class _Head(_Entry):
     summary: str
     mechanisms: tuple[str, ...] = ()
     """Names of the schedules, transports and congestion controls that are from it; `etalon cite` cites it for them."""
+    held_against: Literal["published", "model"] = "published"
+    """What the claims' values are: results that the paper prints, or those of its model, which it does not print."""
     figure: tuple[FigureEntry, ...]
 
 

@@ -53,7 +53,7 @@ class Reproduction:
     @property
     def markdown(self) -> str:
         """The table of claims in Markdown, what it comes to, and what of the paper no claim holds."""
-        return table.markdown(self.judged, self.paper.unclaimed, self._left_out())
+        return table.markdown(self.paper, self.judged, self._left_out())
 
     def _left_out(self) -> list[str]:
         """A line for each figure that was not run: its claims, how long they take, the command."""
@@ -63,10 +63,13 @@ class Reproduction:
         """Prints the table of claims to standard output, what it comes to, and where everything lies."""
         from rich.console import Console
 
-        table.show(self.judged)
+        table.show(self.judged, self.paper.head.held_against)
         console = Console(highlight=False, soft_wrap=True)
         console.print()
         console.print(f"[bold]{table.total(self.judged)}[/]")
+        readme = self.paper.folder.resolve() / "README.md"
+        if any(one.verdict.startswith("differs") for one in self.judged) and readme.exists():
+            console.print(f"what differs, and why: {readme}")
         for line in self._left_out():
             console.print(line, style="yellow")
         for figure, reason in self.not_drawn.items():

@@ -11,7 +11,12 @@ from etalon.reproduce.claims import CALIBRATED, NOT_MEASURED, NOT_YET, REPRODUCE
 from etalon.reproduce.paper import FigureEntry, Paper, Unclaimed
 from etalon.units import counted
 
-COLUMNS = ("figure", "claim", "published", "measured", "tolerance", "verdict")
+
+def columns(held_against: str) -> tuple[str, ...]:
+    """Headings of the table of claims."""
+    return ("figure", "claim", held_against, "measured", "tolerance", "verdict")
+
+
 ONE = {
     "changes": "change",
     "entries": "entry",
@@ -66,15 +71,15 @@ def number(value: float) -> str:
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
 
 
-def show(claims: Sequence[Judged]) -> None:
+def show(claims: Sequence[Judged], held_against: str) -> None:
     """Prints the table to standard output."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in COLUMNS:
-        right = column in ("published", "measured")
+    for column in columns(held_against):
+        right = column in (held_against, "measured")
         table.add_column(column, justify="right" if right else "left", no_wrap=column != "claim")
     last = None
     for judged in claims:
@@ -107,12 +112,15 @@ def left_out(paper: Paper, figure: FigureEntry) -> str:
     return f"figure {figure.id} not run ({claims}): {paper.command} --figure {figure.id} takes {figure.takes}"
 
 
-def markdown(
-    claims: Sequence[Judged], unclaimed: Sequence[Unclaimed], left_out: Sequence[str] = ()
-) -> str:
+def markdown(paper: Paper, claims: Sequence[Judged], left_out: Sequence[str] = ()) -> str:
     """The table in Markdown, the figures that were left out, and what of the paper no claim holds."""
     lines = ["", *(f"- {each}" for each in left_out)] if left_out else []
-    return "\n".join([*_markdown(claims), *lines, *_unclaimed(unclaimed)]) + "\n"
+    return (
+        "\n".join(
+            [*_markdown(claims, paper.head.held_against), *lines, *_unclaimed(paper.unclaimed)]
+        )
+        + "\n"
+    )
 
 
 def not_claimed(unclaimed: Sequence[Unclaimed]) -> str:
@@ -132,8 +140,8 @@ def _unclaimed(unclaimed: Sequence[Unclaimed]) -> Iterator[str]:
             yield f"| {one.where} | {one.values} | {one.quantity} | {one.why} |"
 
 
-def _markdown(claims: Sequence[Judged]) -> Iterator[str]:
-    yield "| " + " | ".join(COLUMNS) + " |"
+def _markdown(claims: Sequence[Judged], held_against: str) -> Iterator[str]:
+    yield "| " + " | ".join(columns(held_against)) + " |"
     yield "|---|---|---:|---:|---|---|"
     for judged in claims:
         yield "| " + " | ".join(cells(judged)) + " |"
