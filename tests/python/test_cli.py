@@ -433,7 +433,7 @@ def test_the_page_of_keys_is_up_to_date(etalon: Command) -> None:
 
 def test_a_part_of_a_name_finds_keys_and_other_entries(etalon: Command) -> None:
     found = etalon("list", "keys", "VOQ.resize").out
-    assert found.startswith("network.voq.resize  table\n    If set,")
+    assert "network.voq.resize  table\n    If set," in found
     assert "network.voq.packets" not in found
     assert [entry["name"] for entry in json.loads(etalon("list", "cc", "dct", "--json").out)] == [
         "dctcp"

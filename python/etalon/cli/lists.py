@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -119,14 +121,20 @@ def _with(part: str, name: str, entries: list[dict[str, Any]]) -> list[dict[str,
     return found
 
 
-def _show_keys(entries: Sequence[Mapping[str, Any]]) -> None:
+def _show_keys(entries: list[dict[str, Any]]) -> None:
     """Each key with its type and default, and below what it means: types are too long for columns."""
-    width = min(shutil.get_terminal_size().columns, 100)
-    for entry in entries:
-        default = f"; default {entry['default']}" if entry["default"] else ""
-        typer.echo(f"{typer.style(entry['name'], bold=True)}  {entry['type']}{default}")
-        if entry["description"]:
-            typer.echo(textwrap.indent(textwrap.fill(entry["description"], width - 4), "    "))
+    from etalon.plan.keys import REQUIRED
+
+    width = min(shutil.get_terminal_size().columns, 100) - 4
+    for table, keys in groupby(entries, itemgetter("table")):
+        typer.secho(table.replace("`", ""), bold=True)
+        for key in keys:
+            default = key["default"]
+            if default and default != REQUIRED:
+                default = f"default {default}"
+            typer.echo("  ".join(filter(None, (key["name"], key["type"], default))))
+            meaning = textwrap.fill(key["description"], width, break_on_hyphens=False)
+            typer.echo(textwrap.indent(meaning, "    "))
 
 
 def _show_own(file: Path, json: bool) -> None:
