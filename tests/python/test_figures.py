@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -560,3 +561,29 @@ def test_a_gantt_chart_of_the_only_job_names_no_job() -> None:
     ax = gantt.draw(et.run(ROOT / "examples" / "ring.toml")).axes[0]
     assert ax.get_ylabel() == "rank"
     assert not [one for one in ax.collections if one.get_hatch()]
+
+
+PARALLEL = """
+duration = "1s"
+warmup = "0s"
+tdf = 1
+end_when_done = true
+network = { kind = "ocs", racks = 4, hosts = 1, host = { rate = "200Gbps" }, circuits = { rate = "100Gbps", switches = 2 } }
+schedule = { kind = "asked", reconfiguration = "10us" }
+job = [{ circuits = "plan", do = [{ all_reduce = "1MiB", algorithm = "swing" }] }]
+"""
+
+
+@pytest.mark.parametrize("lanes", [32, 1], ids=["a-lane-each", "shared"])
+def test_circuits_that_are_up_at_once_have_lanes_of_their_own(
+    lanes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gantt, "MOST_LANES", lanes)
+    names, found, _ = gantt.lanes(et.run(et.Plan.from_toml(PARALLEL)), 0, 0)
+    assert {"r0→r1", "r0→r1 (2)"} <= set(names) if lanes > 1 else names[:2] == ["r0→", "r0→ (2)"]
+    for lane in range(len(names)):
+        spans = [*found[gantt.DARK].get(lane, []), *found[gantt.UP].get(lane, [])]
+        ends = [(begin, begin + length) for begin, length in sorted(spans)]
+        assert all(end <= begin + 1e-9 for (_, end), (begin, _) in itertools.pairwise(ends)), names[
+            lane
+        ]

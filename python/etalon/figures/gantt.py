@@ -4,6 +4,7 @@ that were asked for: waiting, dark, up; hatched if another job asked for them.""
 
 from __future__ import annotations
 
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -38,7 +39,7 @@ COLOURS = {
     UP: style.PALETTE[5],
 }
 MOST_LANES = 32
-"""Circuits with a lane each; if there are more, those from one rack share a lane, of which one is up at a time."""
+"""Circuits with lanes of their own; if there are more, those from one rack share lanes."""
 LANE, APART = 0.5, 0.4
 """Height of a circuit's lane, and of the gap above the first, where a rank's is 1."""
 INCHES, LEAST_INCHES, MOST_INCHES = 0.18, 0.1, 12.0
@@ -107,25 +108,31 @@ def lanes(run: RunLike, iteration: int, job: int) -> tuple[list[str], Bars, Bars
     start, end = _span(run, iteration, job)
     last = pl.when(pl.col("down_ns") >= 0).then("down_ns").otherwise(end)
     first = pl.when(pl.col("asked_ns") >= 0).then("asked_ns").otherwise("granted_ns")
-    there = run.cross_connects.filter((last > start) & (first < end)).sort("src", "dst", "plane")
+    there = run.cross_connects.filter((last > start) & (first < end))
     each = there.select("src", "dst").unique().height <= MOST_LANES
+    there = there.sort("src", *["dst"] * each, "granted_ns", "plane")
     names: list[str] = []
     found: Bars = {ASKED: {}, DARK: {}, UP: {}}
     others: Bars = {ASKED: {}, DARK: {}, UP: {}}
     mine = ("", f"job {job}")
+    free: dict[str, int] = {}  # when each lane's last circuit goes down
     for row in there.iter_rows(named=True):
-        name = f"r{row['src']}→r{row['dst']}" if each else f"r{row['src']}→"
-        if name not in names[-1:]:
-            names.append(name)
         over = [row[key] if row[key] >= 0 else end for key in ("granted_ns", "up_ns", "down_ns")]
+        first_lane = f"r{row['src']}→" + f"r{row['dst']}" * each
+        beside = (f"{first_lane} ({number})" for number in count(2))
+        name = next(lane for lane in chain([first_lane], beside) if free.get(lane, 0) <= over[0])
+        if name not in free:
+            names.append(name)
+        free[name] = over[-1]
+        lane = names.index(name)
         asked = row["asked_ns"] if row["asked_ns"] >= 0 else over[0]
         for what, begin, until in zip(found, (asked, *over), over, strict=False):
             begin, until = max(begin, start), min(until, end)
             if until > begin:
                 bar = ((begin - start) / 1e3, (until - begin) / 1e3)
-                found[what].setdefault(len(names) - 1, []).append(bar)
+                found[what].setdefault(lane, []).append(bar)
                 if row["asked_by"] not in mine:
-                    others[what].setdefault(len(names) - 1, []).append(bar)
+                    others[what].setdefault(lane, []).append(bar)
     return names, found, others
 
 
@@ -201,9 +208,9 @@ def draw(
     has a lane below the ranks. On the right: how long each rank waited for circuits, and how long each lane was dark.
 
     A message is drawn from when its rank was ready, or its circuits were there, to when its peer had read all of it. A circuit
-    is asked for, dark while it changes, and up until it makes way; hatched if another job, or a program, asked for it. Of more
-    than 32 circuits those from one rack share a lane; a wait that is wide enough has the rank to which its circuit leads, and
-    the time. Dark spans have a least width.
+    is asked for, dark while it changes, and up until it makes way; hatched if another job, or a program, asked for it. Parallel
+    circuits have a lane each, as r0→r1 (2). Of more than 32 circuits those from one rack share lanes; a wide wait has the rank
+    to which its circuit leads, and the time. Dark spans have a least width.
 
     Args:
         run: the run of a plan with jobs.
