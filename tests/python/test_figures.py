@@ -587,3 +587,13 @@ def test_circuits_that_are_up_at_once_have_lanes_of_their_own(
         assert all(end <= begin + 1e-9 for (_, end), (begin, _) in itertools.pairwise(ends)), names[
             lane
         ]
+
+
+def test_ticks_whose_labels_would_touch_are_left_out() -> None:
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    parameter.scale_x(ax, [0, 150, 300, 600, 1200, 1800, 2400], logarithmic=False)
+    assert list(ax.get_xticks()) == [0, 300, 600, 1200, 1800, 2400]
+    parameter.scale_x(ax, [0, 50, 100, 150, 200, 250, 300], logarithmic=False)
+    assert list(ax.get_xticks()) == [0, 50, 100, 150, 200, 250, 300]

@@ -150,7 +150,17 @@ def scale_x(ax: Axes, x: Sequence[Any], *, logarithmic: bool) -> None:
     ax.xaxis.set_minor_locator(NullLocator())
     if len(values) <= 7 or not logarithmic:
         every = max(-(-len(values) // 7), 1)
-        ax.xaxis.set_major_locator(FixedLocator(values[::every]))
+        shown = values[::every]
+        ax.xaxis.set_major_locator(FixedLocator(shown if logarithmic else _apart(shown)))
+
+
+def _apart(values: Sequence[Any]) -> list[Any]:
+    """Those of some ascending values whose labels do not touch: an axis has room for eleven."""
+    shown = list(values[:1])
+    for value in values[1:]:
+        if value - shown[-1] >= (values[-1] - values[0]) / 11:
+            shown.append(value)
+    return shown
 
 
 def looks_logarithmic(x: Sequence[Any]) -> bool:
