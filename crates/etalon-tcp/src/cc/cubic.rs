@@ -322,6 +322,12 @@ impl CongestionControl for Cubic {
         }
     }
 
+    fn on_new_path(&mut self, now: u64, nxt: u32) {
+        if self.course.settings.hystart {
+            self.course.hystart.begin(now, nxt);
+        }
+    }
+
     fn on_restart(&mut self, _window: &mut Window, now: u64, idle: u64) {
         if self.course.epoch.has_begun() {
             self.course.resume(now, idle);

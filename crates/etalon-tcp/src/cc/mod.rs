@@ -259,6 +259,13 @@ pub trait CongestionControl: core::fmt::Debug {
         let _ = (window, min_rtt, mss);
     }
 
+    /// The network that has just come was never in use before (TDTCP): what follows `nxt` will be sent on the path that this controls. Not at
+    /// an end that has nothing to send.
+    #[inline]
+    fn on_new_path(&mut self, now: u64, nxt: u32) {
+        let _ = (now, nxt);
+    }
+
     /// Sets the window, on every ACK and in any state, after loss recovery has decided. Only if the control
     /// [steers](CongestionControl::steers).
     fn steer(&mut self, window: &mut Window, report: &Report) {

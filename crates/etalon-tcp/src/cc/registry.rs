@@ -310,6 +310,14 @@ macro_rules! registry {
             }
 
             #[inline]
+            fn on_new_path(&mut self, now: u64, nxt: u32) {
+                match self {
+                    $(Self::$algorithm(cc) => cc.on_new_path(now, nxt),)+
+                    Self::Foreign(cc) => cc.control_mut().on_new_path(now, nxt),
+                }
+            }
+
+            #[inline]
             fn on_tdn(&mut self, window: &mut Window, tdn: PathId, now: u64) {
                 match self {
                     $(Self::$algorithm(cc) => cc.on_tdn(window, tdn, now),)+
