@@ -246,6 +246,26 @@ def test_replace_reaches_one_or_all_entries_of_a_list(small: Plan) -> None:
     assert [bulk.cc for bulk in two.replace({"bulk.cc": "reno"}).bulk] == ["reno", "reno"]
 
 
+def test_replace_gives_all_classes_what_a_file_may_give_once() -> None:
+    plan = et.load(ROOT / "examples" / "rotornet.toml")
+    one = plan.replace(
+        {"routing.hops": 1, "network.queue.unlimited": None, "network.queue.packets": 50}
+    )
+    values = one.to_dict(defaults=False)
+    assert values["routing"] == {"low": {"kind": "rotorlb", "hops": 1}}
+    assert values["network"]["queue"] == {"low": {"packets": 50}, "bulk": {"packets": 50}}
+    both = plan.replace(
+        {"shuffle.transport": "tcp", "routing": {"low": {"kind": "vlb"}, "bulk": {"kind": "vlb"}}}
+    )
+    both = both.replace({"routing.kind": "direct", "routing.cutoff": "1MB"})
+    direct = {"kind": "direct"}
+    assert both.to_dict(defaults=False)["routing"] == {
+        "low": direct,
+        "bulk": direct,
+        "cutoff": "1MB",
+    }
+
+
 def test_replace_takes_out_what_is_none(small: Plan) -> None:
     """Its default holds, as if the file had no such key."""
     two = small.replace({"bulk": [{"from": 0, "to": 1, "cc": "reno"}, {"from": 1, "to": 2}]})

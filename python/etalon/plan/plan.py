@@ -26,7 +26,7 @@ from etalon.plan.experiment import WORKLOADS, Experiment
 from etalon.plan.explain import build
 from etalon.plan.network import NETWORKS, Network, Ocs
 from etalon.plan.resolve import for_engines, resolve, week_ns
-from etalon.plan.routing import with_tables
+from etalon.plan.routing import CLASSES, with_tables
 from etalon.plan.schedules import with_files
 from etalon.plan.schedules.asked import Asked
 from etalon.plan.workloads.code import with_code
@@ -217,11 +217,11 @@ class Plan(Experiment):
             }:
                 values.get("schedule", {}).pop(name, None)
         for key, value in wanted.items():
-            path = str(key).split(".")
-            if value is not None:
-                _assign(values, path, _plain(value), str(key))
-            elif not _unset(values, path, str(key)):
-                _check_known(values, path, str(key))
+            for path in _of_classes(values, str(key).split(".")):
+                if value is not None:
+                    _assign(values, path, _plain(value), str(key))
+                elif not _unset(values, path, str(key)):
+                    _check_known(values, path, str(key))
         return Plan.from_dict(values)
 
     def resolve(self) -> dict[str, Any]:
@@ -337,6 +337,20 @@ def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_none=True, exclude_unset=True)
     return copy.deepcopy(captured(value))
+
+
+def _of_classes(values: Mapping[str, Any], path: list[str]) -> list[list[str]]:
+    """Where a key is that a file may give once for all classes, as `routing.kind`: in each class that the plan has."""
+    for at, own in ((("routing",), {*CLASSES, "cutoff"}), (("network", "queue"), {*CLASSES})):
+        below = path[len(at) :]
+        if tuple(path[: len(at)]) == at and below and below[0] not in own:
+            table: Any = values
+            for name in at:
+                table = table.get(name) if isinstance(table, Mapping) else None
+            there = [name for name in CLASSES if isinstance(table, Mapping) and name in table]
+            if there:
+                return [[*at, name, *below] for name in there]
+    return [path]
 
 
 def _assign(table: dict[str, Any], path: list[str], value: Any, key: str) -> None:

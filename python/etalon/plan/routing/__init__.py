@@ -5,7 +5,7 @@ file of its own and a line in `ways.py`."""
 from __future__ import annotations
 
 from etalon.plan.routing.base import Way
-from etalon.plan.routing.table import Routing, with_tables
+from etalon.plan.routing.table import CLASSES, Routing, with_tables
 from etalon.plan.routing.ways import WAYS
 
-__all__ = ["WAYS", "Routing", "Way", "with_tables"]
+__all__ = ["CLASSES", "WAYS", "Routing", "Way", "with_tables"]
