@@ -157,6 +157,7 @@ def test_intervals_are_those_of_wilson() -> None:
     ):  # fmt: skip
         assert Share(within, of).interval == pytest.approx((low, high), abs=0.01)
     assert Share(0, 0).interval == (0, 100)
+    assert str(Share(0, 0)) == "-"
 
 
 def test_plans_that_differ_are_put_together_by_what_they_share() -> None:

@@ -126,6 +126,22 @@ def test_figures_of_runs_compare_the_runs_of_a_sweep(small: Plan) -> None:
     assert [ax.get_title() for ax in figure.axes] == ["network.voq 4", "network.voq 8"]
 
 
+def test_percentiles_that_leave_flows_out_are_named(etalon: Command, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        'duration = "4ms"\nwarmup = "0s"\ntdf = 1\nend_when_done = true\n[network]\nkind = "leaf-spine"\nracks = 2\nhosts = 1\n'
+        '[[shuffle]]\nsize = "10kB"\n'
+    )
+    sizes = ["--set", "shuffle.size=10kB,10MB", "--out", "out"]
+    said = "1 of 2 runs ended before all finite flows: percentiles of completion times exclude"
+    answer = etalon("sweep", plan, *sizes)
+    assert said in answer.out
+    assert "  unfinished (MB)" in answer.out
+    assert said in (tmp_path / "out/report.html").read_text()
+    answer = etalon("sweep", plan, "--set", "shuffle.size=10kB,12kB", "--out", "small")
+    assert "unfinished" not in answer.out
+
+
 def test_too_many_panels_are_refused(small: Plan) -> None:
     plan = small.replace({"duration": "1ms", "warmup": "0us"})
     sweep = et.sweep(plan, {"network.voq": [4, 8], "tdf": [1, 2], "seed": [1], "tcp.hz": list(range(100, 126))})  # fmt: skip

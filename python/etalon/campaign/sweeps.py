@@ -164,6 +164,8 @@ class Sweep:
             "" if len(rows) <= MOST_SHOWN else f"<p>the first {MOST_SHOWN} of {len(rows)} runs</p>"
         )
         numbers = [at for at, name in enumerate(columns) if name not in ("seed", *self.keys)]
+        if said := censored(self.table):
+            more += f"<p>{said}</p>"
         return "\n".join([*parts, markup.table(columns, rows[:MOST_SHOWN], numbers), more])
 
 
@@ -177,8 +179,9 @@ SHOWN = {
     "drops": "drops",
     "fct_p50": "completion p50",
     "fct_p99": "completion p99",
+    "bytes_unfinished": "unfinished",
 }
-"""What is looked at first of each run, with its heading."""
+"""What is looked at first of each run, with its heading; what is unfinished only if something is."""
 MOST_SHOWN = 24
 """Runs that a notebook shows."""
 
@@ -196,6 +199,8 @@ def overview_of(table: pl.DataFrame, keys: Sequence[str]) -> tuple[list[str], li
     seeds = table["seed"].n_unique() > 1 or not keys
     keys = [*keys, "seed"] if seeds and "seed" not in keys else list(keys)
     names = [name for name in SHOWN if table[name].null_count() < table.height]
+    if not censored(table):
+        names.remove("bytes_unfinished")
     units = amounts.units_of((METRICS[name].unit, value) for name in names for value in table[name])
     columns, cells = list(keys), [[_said(value) for value in table[key]] for key in keys]
     for name in names:
@@ -204,6 +209,17 @@ def overview_of(table: pl.DataFrame, keys: Sequence[str]) -> tuple[list[str], li
         columns.append(SHOWN[name] + (f" ({scale.unit})" if scale.unit and not word else ""))
         cells.append([scale.text(value) for value in table[name]])
     return columns, [list(row) for row in zip(*cells, strict=True)]
+
+
+def censored(table: pl.DataFrame) -> str:
+    """That percentiles leave flows out, if some did not finish: the slowest are among these. Empty if all did."""
+    runs = int((table["bytes_unfinished"] > 0).sum())
+    if not runs:
+        return ""
+    return (
+        f"{runs} of {counted(table.height, 'run')} ended before all finite flows: percentiles of completion times exclude "
+        "unfinished flows, and so are too low"
+    )
 
 
 def _said(value: Any) -> str:

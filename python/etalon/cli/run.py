@@ -308,7 +308,7 @@ def _show_flows(run: Run) -> None:
 def _say_censored(classes: pl.DataFrame) -> None:
     """That percentiles leave flows out, if some did not finish: the slowest are among these."""
     unfinished = int(classes["flows"].sum()) - int(classes["finished"].sum())
-    if unfinished:
+    if unfinished and classes["finished"].sum():
         typer.echo(
             f"percentiles exclude {unfinished} unfinished {'flow' if unfinished == 1 else 'flows'}, "
             "and so are too low"

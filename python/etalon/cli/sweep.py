@@ -177,5 +177,7 @@ def _show(result: sweeps.Sweep, folder: Path) -> None:
         table.add_row(*row)
     common.print_table(table)
     typer.echo("circuit, packet and latency: the measured pair; the rest: all pairs")
+    if said := sweeps.censored(result.table):
+        typer.echo(said)
     runs = len(result.runs)
     typer.echo(f"{runs} run{'' if runs == 1 else 's'}; table and results in {folder}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from etalon import figures
 from etalon.campaign.plots import numbers_of
-from etalon.campaign.sweeps import Sweep, overview
+from etalon.campaign.sweeps import Sweep, censored, overview
 from etalon.errors import PlanError, warn
 from etalon.figures import sweeps
 from etalon.report.page import Answer, Code, Part, Picture, Prose, Section, Table
@@ -62,7 +62,8 @@ def write(
     if len(rows) > MOST_ROWS:
         caption = f"The first {MOST_ROWS} of {caption}"
     right = [at for at, name in enumerate(columns) if name not in ("seed", *sweep.keys)]
-    sections = [Section("", [Answer(sweep.answer), *pictures[:1]])]
+    warning = [Prose(f"{said}.", warning=True) for said in [censored(sweep.table)] if said]
+    sections = [Section("", [Answer(sweep.answer), *warning, *pictures[:1]])]
     if len(pictures) > 1:
         sections.append(Section("Figures", pictures[1:]))
     sections += [

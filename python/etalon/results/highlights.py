@@ -94,7 +94,8 @@ def _of_finite_flows(run: Shown) -> list[str]:
     if not done:
         return [f"none of {finite} flows was done"]
     half, last = (amounts.humane(run.fct_percentile(part), "us") for part in (50, 99))
-    return [f"{_of(done, finite, 'flow')} done: half within {half}, 99 % within {last}"]
+    of = ":" if done == finite else ", and of these"
+    return [f"{_of(done, finite, 'flow')} done{of} half within {half}, 99 % within {last}"]
 
 
 def _counts(run: Shown) -> tuple[int, int, int]:

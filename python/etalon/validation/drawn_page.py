@@ -76,11 +76,12 @@ def verdict(row: Judged) -> str:
 def headline(rows: Sequence[Judged], seed: int) -> str:
     """What was run."""
     packets = sum(x.packets for row in rows for x in (*row.sim, *row.linux))
-    minutes = sum(row.seconds for row in rows) / 60
+    seconds = sum(row.seconds for row in rows)
+    took = f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} s"
     runs = sum(len(row.sim) + len(row.linux) for row in rows)
     return (
         f"{len(rows)} plans of seed {seed}, {runs} runs, {packets / 1e6:.1f} million packets; "
-        f"one after another, the runs took {minutes:.0f} minutes"
+        f"one after another, the runs took {took}"
     )
 
 

@@ -191,6 +191,8 @@ class Share:
         return 100 * max(middle - half, 0), 100 * min(middle + half, 1)
 
     def __str__(self) -> str:
+        if not self.of:
+            return "-"
         low, high = self.interval
         return f"{self.within} of {self.of}, {self.percent:.0f} % ({low:.0f} to {high:.0f} %)"
 

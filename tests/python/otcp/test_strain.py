@@ -103,7 +103,9 @@ def test_others_are_served_beside_a_flood(what: str, tmp_path: Path) -> None:
         dropped = controller.metric("etalon_otcp_dropped_total")
         over.set()
         sender.join(20)
-    assert FLOODS[what] or dropped == 0  # beside a busy machine a flood may be read at less than a switch's rate
+    assert (
+        FLOODS[what] or dropped == 0
+    )  # beside a busy machine a flood may be read at less than a switch's rate
     port, api = (f"{1e3 * median(one):.0f}/{1e3 * max(one):.0f}" for one in (changes, answers))
     print(f"\n{what}: {share:.2f} of a processor, port {port} ms, API {api} ms")
 
