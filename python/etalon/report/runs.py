@@ -163,7 +163,7 @@ _DAYS = {
 
 
 def _days(run: Run) -> Table:
-    table = run.days.select("quantity", "mean", "std", "count").rows()
+    table = run.days.filter(pl.col("count") > 0).select("quantity", "mean", "std", "count").rows()
     said = {name: _DAYS.get(name) or described(name) for name, *_ in table}
     if not run.plan.week_ns and "packet_rate_bps" in said:  # measured as one network
         said["packet_rate_bps"] = ("network, while busy", "bit/s")
