@@ -120,7 +120,7 @@ def is_number(value: Any) -> bool:
 
 def grouped(value: float, decimals: int) -> str:
     """A number with so many decimals, its digits in groups of three from five digits on."""
-    text = f"{value:.{decimals}f}"
+    text = f"{value:z.{decimals}f}"
     whole, point, rest = text.partition(".")
     digits = whole.lstrip("-")
     if len(digits) > _DIGITS:

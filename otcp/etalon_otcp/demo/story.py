@@ -110,7 +110,7 @@ def _measured(client: Client, layout: Layout) -> list[dict[str, Any]]:
         name = names[link["source"]]
         delay, true = link["delay_us"]["value"], configured[name]
         found.append({"link": name, "configured_us": true, "measured_us": delay})
-        _say(f"   {name:<16}{true:>9} us{delay:>9.0f} us{delay - true:>+7.0f} us")
+        _say(f"   {name:<16}{true:>9} us{delay:>z9.0f} us{delay - true:>+z7.0f} us")
     return found
 
 

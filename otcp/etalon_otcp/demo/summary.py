@@ -44,7 +44,7 @@ def lines(found: dict[str, Any], hosts: int, load: float | None) -> list[str]:
     """As people read it; `load` is the machine's, where it matters."""
     error = found["error_us"]
     shown = [
-        f"{found['links']} links: measured delays are off by {error['median']:+.0f} us (median), {error['worst']:+.0f} us "
+        f"{found['links']} links: measured delays are off by {error['median']:+z.0f} us (median), {error['worst']:+z.0f} us "
         f"(worst); {found['close']} are within {CLOSE_US} us"
     ]
     for way in ("down", "up"):
