@@ -230,7 +230,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Bytes written and not yet sent; `u64::MAX` after [`write_forever`](Connection::write_forever), less what was sent.
     pub fn unsent(&self) -> u64 {
-        self.snd.pending + self.snd.not_taken()
+        self.snd.pending.saturating_add(self.snd.not_taken())
     }
 
     /// Largest payload of a segment in bytes, as both ends' options leave it.

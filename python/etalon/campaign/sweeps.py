@@ -216,10 +216,10 @@ def censored(table: pl.DataFrame) -> str:
     runs = int((table["bytes_unfinished"] > 0).sum())
     if not runs:
         return ""
-    return (
-        f"{runs} of {counted(table.height, 'run')} ended before all finite flows: percentiles of completion times exclude "
-        "unfinished flows, and so are too low"
-    )
+    ended = f"{runs} of {counted(table.height, 'run')} ended before all finite flows"
+    if table["fct_p50"].null_count() == table.height:
+        return ended
+    return f"{ended}: percentiles of completion times exclude unfinished flows, and so are too low"
 
 
 def _said(value: Any) -> str:

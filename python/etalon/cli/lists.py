@@ -82,17 +82,21 @@ def show(
     """List the choices. Congestion controls, engines, workloads, ..., or the keys of a plan."""
     kind = None if what is None else _kind(what)
     if markdown:
-        if kind is not Kind.KEYS or json:
-            raise PlanError("--markdown is for `etalon list keys`, without --json")
+        if kind is not Kind.KEYS or json or part:
+            raise PlanError("--markdown is for `etalon list keys`, without --json and PART")
         from etalon.plan import keys
 
         typer.echo(keys.markdown(), nl=False)
-        return
-    if code is not None:
-        if kind is not Kind.CC:
-            raise PlanError("--from is for `etalon list cc`")
+    elif code is not None:
+        if kind is not Kind.CC or part:
+            raise PlanError("--from is for `etalon list cc`, without PART")
         _show_own(code, json)
-        return
+    else:
+        _show(kind, part, json)
+
+
+def _show(kind: Kind | None, part: str | None, json: bool) -> None:
+    """Prints one list, or all."""
     kinds = [kind for kind in Kind if kind is not Kind.KEYS] if kind is None else [kind]
     listed = {kind.value: _LISTS[kind]() for kind in kinds}
     if part is not None and kind is not None:
@@ -125,7 +129,7 @@ def _show_keys(entries: list[dict[str, Any]]) -> None:
     """Each key with its type and default, and below what it means: types are too long for columns."""
     from etalon.plan.keys import REQUIRED
 
-    width = min(shutil.get_terminal_size().columns, 100) - 4
+    width = max(min(shutil.get_terminal_size().columns, 100) - 4, 20)
     for table, keys in groupby(entries, itemgetter("table")):
         typer.secho(table.replace("`", ""), bold=True)
         for key in keys:

@@ -83,10 +83,8 @@ def reproduce(
                 progress=progress,
             )
     except KeyboardInterrupt:  # runs that are interrupted end without it
-        common.note(
-            "interrupted before the report was written; the same command goes on from what is finished"
-            + (" (without --force)" if force else "")
-        )
+        again = "the same command goes on from what is finished" + " (without --force)" * force
+        common.note(f"interrupted before the report was written; {again}")
         return common.INTERRUPTED
     _show(result, json=json)
     if page is not None and not result.interrupted:

@@ -110,7 +110,8 @@ def lanes(run: RunLike, iteration: int, job: int) -> tuple[list[str], Bars, Bars
     first = pl.when(pl.col("asked_ns") >= 0).then("asked_ns").otherwise("granted_ns")
     there = run.cross_connects.filter((last > start) & (first < end))
     each = there.select("src", "dst").unique().height <= MOST_LANES
-    there = there.sort("src", *["dst"] * each, "granted_ns", "plane")
+    granted = pl.when(pl.col("granted_ns") >= 0).then("granted_ns").otherwise(end)
+    there = there.sort("src", *["dst"] * each, granted, "plane")
     names: list[str] = []
     found: Bars = {ASKED: {}, DARK: {}, UP: {}}
     others: Bars = {ASKED: {}, DARK: {}, UP: {}}

@@ -155,12 +155,13 @@ def scale_x(ax: Axes, x: Sequence[Any], *, logarithmic: bool) -> None:
 
 
 def _apart(values: Sequence[Any]) -> list[Any]:
-    """Those of some ascending values whose labels do not touch: an axis has room for eleven."""
+    """Those of some ascending values whose labels do not touch, with both ends: an axis has room for eleven."""
+    room = (values[-1] - values[0]) / 11
     shown = list(values[:1])
-    for value in values[1:]:
-        if value - shown[-1] >= (values[-1] - values[0]) / 11:
+    for value in values[1:-1]:
+        if value - shown[-1] >= room and values[-1] - value >= room:
             shown.append(value)
-    return shown
+    return [*shown, *values[1:][-1:]]
 
 
 def looks_logarithmic(x: Sequence[Any]) -> bool:
