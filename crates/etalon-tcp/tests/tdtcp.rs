@@ -241,6 +241,16 @@ fn a_program_without_end_waits_for_its_send_buffer() {
     }
 }
 
+#[test]
+fn a_write_without_end_may_follow_another() {
+    let room = |config: &mut Config| config.waits_for_room = Some(6 << 20);
+    let mut pair = pair_of(end(false, 2, room), end(true, 2, room), deliver);
+    pair.client.write(5_000_000);
+    pair.client.write_forever();
+    assert!(pair.run_until(SECOND, |pair| pair.client.bytes_acked() > 5_000_000));
+    assert!(pair.client.unsent() > u64::MAX / 2);
+}
+
 /// The chunks of its last write are buffers until they are acknowledged, and are not counted off the next one's.
 #[test]
 fn a_program_that_writes_again_finds_the_buffers_of_its_last_write() {
