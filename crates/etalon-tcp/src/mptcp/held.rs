@@ -40,18 +40,23 @@ impl Held {
             let taken = before.memory;
             if before_end == data_seq && before.join(&piece) {
                 self.beyond_memory += before.memory - taken;
-                return;
+                return self.forget_within(data_seq, end);
             }
         }
-        while let Some((&start, other)) = self.beyond.range(data_seq..end).next() {
-            if start + u64::from(other.len()) > end {
-                break;
-            }
-            self.beyond_memory -= other.memory;
-            self.beyond.remove(&start);
-        }
+        self.forget_within(data_seq, end);
         self.beyond_memory += piece.memory;
         self.beyond.insert(data_seq, piece);
+    }
+
+    /// Pieces from `start` to `end` have come again, in a longer one.
+    fn forget_within(&mut self, start: u64, end: u64) {
+        while let Some((&at, piece)) = self.beyond.range(start..end).next() {
+            if at + u64::from(piece.len()) > end {
+                break;
+            }
+            self.beyond_memory -= piece.memory;
+            self.beyond.remove(&at);
+        }
     }
 
     /// A piece that is in order.
@@ -74,5 +79,41 @@ impl Held {
             }
         }
         received
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Reinjected data need not have the boundaries of what it repeats.
+    #[test]
+    fn a_piece_that_is_joined_covers_others_as_one_that_is_not() {
+        let mut held = Held::default();
+        for (data_seq, len) in [(100, 100), (250, 10), (200, 100)] {
+            held.insert(data_seq, len, Memory::shared(len));
+        }
+        assert_eq!(held.memory(), 768 + 200);
+    }
+
+    proptest! {
+        /// What is held is that of its pieces, of which none lies in another, and nothing is left once the stream is in order and read.
+        #[test]
+        fn no_piece_lies_in_another(pieces in prop::collection::vec((0..60_u64, 1..20_u32), 1..40)) {
+            let mut held = Held::default();
+            for (data_seq, len) in pieces {
+                held.insert(data_seq, len, Memory::shared(len));
+                let sum: u32 = held.beyond.values().map(|piece| piece.memory).sum();
+                prop_assert_eq!(held.memory(), sum);
+                let ends = held.beyond.iter().map(|(&at, piece)| at + u64::from(piece.len()));
+                let ends: Vec<u64> = ends.collect();
+                prop_assert!(ends.is_sorted_by(|one, next| one < next), "{:?}", held.beyond);
+            }
+            held.advance(100);
+            held.read();
+            prop_assert_eq!(held.memory(), 0);
+        }
     }
 }
