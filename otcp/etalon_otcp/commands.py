@@ -13,7 +13,7 @@ from etalon.cli import common
 from etalon.errors import PlanError
 
 app = typer.Typer(
-    help="A controller that tells hosts how to use TCP (OTCP, CNSM 2016).",
+    help="A controller that tells hosts how to use TCP (OTCP, NOMS 2016).",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -126,7 +126,7 @@ def _parameters(answer: Answer, published: bool) -> Json:
 def text(explanation: Json) -> Iterator[str]:
     """The explanation for people, line by line."""
     yield f"{explanation['from']} to {explanation['to']}"
-    for name, key in (("way there", "path"), ("way back", "path_back")):
+    for name, key in (("forward path", "path"), ("return path", "path_back")):
         yield f"\n{name}:"
         for hop in explanation[key]:
             yield f"  {hop['link']:<24}{_shown(hop['delay'], 'us')}"

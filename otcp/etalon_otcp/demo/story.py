@@ -174,7 +174,7 @@ def _served(client: Client, layout: Layout, near: str, far: str) -> dict[str, An
     for line in run("ip", "-n", "h1", "route").splitlines():
         if "rto_min" in line:
             _say(f"     {line.strip()}")
-    _say(f"   and why h1 is told so of {far}, as `etalon otcp explain h1 {far}` has it:")
+    _say(f"   and why h1 gets these values for {far}, as `etalon otcp explain h1 {far}` has it:")
     explained = "\n".join(explain.text(client.get(f"/v1/pairs/h1/{far}")))
     for line in filter(None, explained.splitlines()):
         _say(f"     {line}")

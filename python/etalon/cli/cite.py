@@ -101,14 +101,14 @@ def entries_of(papers: Mapping[str, Mapping[str, str]], kernels: Iterable[str]) 
         )
     for name, head in papers.items():
         venue, year = re.fullmatch(r"(.*?),? (\d{4})", head["venue"]).groups()  # type: ignore[union-attr]
-        kind, place = (
-            ("techreport", "institution") if "Univ" in venue else ("inproceedings", "booktitle")
-        )
-        fields = {
-            "title": f"{{{head['title']}}}",
-            "author": _authors(head["authors"]),
-            place: venue,
-        }
+        fields = {"title": f"{{{head['title']}}}", "author": _authors(head["authors"])}
+        if venue == "arXiv":
+            kind = "misc"
+            fields |= {"eprint": head["link"].rpartition("/")[2], "archivePrefix": "arXiv"}
+        elif "Univ" in venue:
+            kind, fields["institution"] = "techreport", venue
+        else:
+            kind, fields["booktitle"] = "inproceedings", venue
         entries[name] = _entry(kind, name, **fields, year=year, url=head["link"])
     return entries
 

@@ -24,7 +24,7 @@ def register(parent: typer.Typer) -> None:
 
 
 def _absent() -> None:
-    """A controller that tells hosts how to use TCP (OTCP, CNSM 2016): not installed."""
+    """A controller that tells hosts how to use TCP (OTCP, NOMS 2016): not installed."""
     from etalon.doctor import INSTALL_OTCP
 
     raise EtalonError(f"etalon-otcp is not installed: {INSTALL_OTCP}")

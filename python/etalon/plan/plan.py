@@ -137,7 +137,7 @@ class Plan(Experiment):
             ("flows", self._said_of_flows()),
             ("programs", ", ".join(one.command[0] for one in self.programs)),
             ("duration", f"{TIME.format(self.duration)}, measured from {TIME.format(self.warmup)} on"),
-            ("tdf", f"{self.tdf}: hosts' clocks run so many times as fast as the network's"),
+            ("tdf", f"{self.tdf}: hosts' clocks run this many times as fast as the network's"),
             ("seed", str(self.seed)),
         ]  # fmt: skip
         table = markup.table((), [row for row in rows if row[1]])

@@ -45,7 +45,7 @@ class Dumbbell(Racks):
     )
     """The queues from sender to receiver, in order; each needs a rate."""
     return_path: tuple[Stage, ...] | None = None
-    """The queues of the way back; by default one delay as long as the path's."""
+    """The queues of the return path; by default one delay as long as the path's."""
     host: Hosts = Hosts()
 
     @property
