@@ -15,7 +15,7 @@ def main() -> None:
     """Runs the example on the simulator."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     run = et.run(EXAMPLE)
-    run.plot.gantt(iteration=1).savefig(Path(__file__).with_suffix(".png"))
+    run.plot.gantt(iteration=1).savefig(Path(__file__).with_suffix(".png"), dpi=200)
 
 
 if __name__ == "__main__":
