@@ -11,7 +11,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from etalon_otcp.floods import Budget
 from etalon_otcp.lengths import ERROR, MULTIPART_REPLY, PORT_STATUS
@@ -24,6 +24,7 @@ CHANGES_PER_S, LEAST_CHANGES = 50, 100
 """Of a switch's ports, each of which may have the controller compute; a burst is twice the ports, but so many at least."""
 _OF_AN_INSTANT = {ERROR: "error", PACKET_IN: "packet-in"}
 _NEWEST = {PORT_STATUS: "port-status", ECHO_REQUEST: "echo", ECHO_REPLY: "echo"}
+_ECHOES = bytes([ECHO_REQUEST]), bytes([ECHO_REPLY])
 _PORT_AT = slice(16, 20)
 """A port's number in port-status (section 7.4.3)."""
 
@@ -37,13 +38,18 @@ class Inbox:
         dropped: Callable[[str], None],
         late: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._dropped, self._late, self._clock = dropped, late, clock
+        self._dropped, self._late, self._clock, self._sleep = dropped, late, clock, sleep
         self._share = Budget(SHARE, BURST_S, clock)
         self._changes = Budget(CHANGES_PER_S, LEAST_CHANGES, clock)
         self._queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._newest: dict[bytes, tuple[bytes, bool]] = {}
-        """Put off, and handled when nothing is in the queue; whether it is newer than all there."""
+        """Put off, and handled when nothing is in the queue, or in turn with what waits there; whether it is newer than all
+        there."""
+        self._past: dict[bytes, int] = {}
+        """Of what was handled before the queue's: up to which byte the queue has older ones, which count no more."""
+        self._is_turn = False
         self._lock = threading.Lock()
         self._put = self._got = 0  # bytes in the queue; each has one thread that counts
         self.put_off = 0
@@ -81,6 +87,11 @@ class Inbox:
     def handle(self, handler: Callable[[bytes], None], patience_s: float) -> bool:
         """Has the next message handled, or waits so long for one; whether there may be more."""
         message: bytes | None
+        if self._is_turn:
+            self._is_turn = False
+            if (found := self._pop()) is not None:
+                self._spend(handler, found)
+                return True
         try:
             message = self._next(patience_s)
         except queue.Empty:
@@ -92,7 +103,11 @@ class Inbox:
         if not self._is_put_off(message, False):
             if wait_s := self._wait_s(message):
                 self._late()
-                time.sleep(wait_s)
+                self._sleep(wait_s)
+                # A switch may see to it that the queue is never empty
+                if (found := self._pop()) is not None:
+                    self._spend(handler, found)
+            self._is_turn = self._is_free(message)
             self._spend(handler, message)
         else:
             self.put_off += len(message)
@@ -109,12 +124,19 @@ class Inbox:
 
     def _pop(self) -> bytes | None:
         """The first of what was put off, if it may be handled."""
+        if not self._newest or self._share.wait_s():
+            return None
         with self._lock:
-            for key, (message, _) in self._newest.items():
-                if not self._wait_s(message):
-                    del self._newest[key]
-                    return message
-        return None
+            of: Iterable[bytes] = _ECHOES if self._changes.wait_s() else self._newest
+            key = next((one for one in of if one in self._newest), None)
+            if key is None:
+                return None
+            message, is_new = self._newest.pop(key)
+            for old in [one for one, until in self._past.items() if until <= self._got]:
+                del self._past[old]
+            if is_new and self._put > self._got:
+                self._past[key] = self._put
+        return message
 
     def _wait_s(self, message: bytes) -> float:
         if self._is_free(message):
@@ -147,6 +169,9 @@ class Inbox:
             return False
         key = _key(message)
         with self._lock:
+            if not is_new and self._got < self._past.get(key, 0):
+                self._dropped(_NEWEST[kind])
+                return True
             before = self._newest.get(key)
             if before is None and not self._wait_s(message):
                 return False

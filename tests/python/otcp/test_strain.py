@@ -18,7 +18,7 @@ from controller_beside import ControllerBeside
 from fabric import Fabric, running, until
 from model_switch import ModelSwitch, message
 from networks import fat_tree, tables, tables_of
-from openflow import error, port_status
+from openflow import OUTPUT, entry, error, port_status, reply
 from switches_beside import packet_in
 
 from conftest import need_module
@@ -53,6 +53,7 @@ FLOODS = {
     "port-status, a port up and down": b"".join(modified(n % 2 == 0, 10**6) for n in range(512)),
     "port-status, a port's rate": b"".join(modified(True, 10**6 + n) for n in range(512)),
     "error": error(3, 4, bytes(64)) * 512,
+    "replies": reply(1, entry(OUTPUT) * 100) * 10,
 }
 
 
