@@ -102,9 +102,16 @@ class Topology:
     # What switches say
 
     def switch_up(self, switch: str, ports: Iterable[PortDescription], now: float) -> bool:
-        """A switch has connected. Cables may have been moved meanwhile, so hosts have to answer anew to mark edges."""
+        """A switch has connected. Cables may have been moved meanwhile, so hosts have to answer anew to mark edges; a port that
+        led to a switch and is up leads to one still, which may forward though LLDP does not come back from it."""
+        ports = list(ports)
+        up = {PortId(switch, port.number) for port in ports if port.up}
         self._edges = {place for place in self._edges if place.switch != switch}
-        self._quiet = {p: watches for p, watches in self._quiet.items() if p.switch != switch}
+        self._quiet = {
+            place: watches
+            for place, watches in self._quiet.items()
+            if place.switch != switch or (watches < 0 and place in up)
+        }
         self._described = {p: at for p, at in self._described.items() if p.switch != switch}
         self._ports[switch] = {}
         self._neighbours = {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from etalon_otcp.network import Known, PortId, Source
 from etalon_otcp.publication import Route
 from etalon_otcp.remembered import Remembered
 from etalon_otcp.state import State
-from etalon_otcp.topology import KnownHost, PortDescription, Topology
+from etalon_otcp.topology import UNANSWERED, KnownHost, PortDescription, Topology
 
 
 def way(controller: Controller, host: str) -> str:
@@ -340,6 +341,32 @@ def test_a_host_is_not_where_a_link_is() -> None:
     topology.link_seen(a, b)
     topology.link_seen(b, a)
     assert topology.network().links.keys() == {a, b} and not topology.network().hosts
+
+
+def test_a_port_to_a_silent_switch_is_no_edge_once_its_own_switch_reconnects() -> None:
+    """Beyond it a switch that has lost the controller may forward, so frames for all would come back."""
+    topology, ends = Topology({}), (PortId("A", 1), PortId("B", 1))
+    ports = [PortDescription(number, f"p{number}", True, 10**9) for number in (1, 2, 3)]
+
+    def watch() -> frozenset[PortId]:
+        for _ in range(UNANSWERED + 1):
+            topology.watch()
+        return topology.network().edges
+
+    for switch in ("A", "B"):
+        topology.switch_up(switch, ports, 0.0)
+    for source, target in (ends, ends[::-1]):
+        topology.link_seen(source, target)
+    topology.switch_down("B")
+    assert watch() == {PortId("A", 2), PortId("A", 3)}
+    topology.switch_down("A")
+    topology.switch_up("A", ports[:2], 0.0)
+    assert topology.network().edges == set(), "a cable may lead elsewhere now"
+    assert watch() == {PortId("A", 2)}
+    topology.switch_down("A")
+    topology.switch_up("A", [replace(ports[0], up=False), ports[1]], 0.0)
+    topology.port("A", ports[0], False, 0.0)
+    assert watch() == {PortId("A", 1), PortId("A", 2)}, "it went down: it may lead to a host"
 
 
 def test_noise_leaves_a_delay_as_it_was_but_a_better_measurement_counts() -> None:
