@@ -42,6 +42,8 @@ MOST_WAITING = 1 << 20
 
 UNWANTED_SHARE, UNWANTED_BURST_S = 0.1, 0.005
 """Of a processor, for reading what a switch sends that is dropped or put off."""
+MOST_REST_S = 2.0
+"""Without reading a switch, which counts as silent after a few echoes."""
 
 
 class Taker(Protocol):
@@ -168,6 +170,8 @@ class Channel(Datapath):  # type: ignore[misc]
         self._rest = bytearray()
         self.inbox = Inbox(self._drop, self._be_late)
         self._put_off = 0
+        self._read_s, self._read = 0.0, 0
+        """What it took to take so many bytes, of the last that there may be in the inbox."""
         self._unwanted = Budget(UNWANTED_SHARE, UNWANTED_BURST_S)
         self._has_ended = False
         self._heard_ns = 0
@@ -213,7 +217,7 @@ class Channel(Datapath):  # type: ignore[misc]
 
     def rest_s(self) -> float:
         """How long it is not to be read: one that sends more than it may, so that reading it takes a share of a processor."""
-        return self._unwanted.wait_s()
+        return min(MOST_REST_S, self._unwanted.wait_s())
 
     @property
     def is_idle(self) -> bool:
@@ -223,7 +227,7 @@ class Channel(Datapath):  # type: ignore[misc]
     def _take_all(self, data: bytes, at_ns: int) -> int:
         """Takes all whole messages; how many bytes these were."""
         began, at = time.thread_time(), 0
-        self._too_many, self._put_off = self.inbox.put_off - self._put_off, self.inbox.put_off
+        self._too_many = 0
         while len(data) - at >= HEADER.size:
             version, kind, length, _ = HEADER.unpack_from(data, at)
             if length < HEADER.size:
@@ -234,9 +238,21 @@ class Channel(Datapath):  # type: ignore[misc]
             if version != VERSION or not self._is_taken(kind, message, at_ns):
                 self._too_many += 0 if self.inbox.put(message) else length
             at += length
-        if self._too_many and at:
-            self._unwanted.spend((time.thread_time() - began) * self._too_many / at)
+        self._count(time.thread_time() - began, at)
         return at
+
+    def _count(self, seconds: float, much: int) -> None:
+        """Charges what was too many: of what was read now, and of what was read before and put off since, at its own rate."""
+        put_off = self.inbox.put_off
+        since, self._put_off = put_off - self._put_off, put_off
+        self._read_s, self._read = self._read_s + seconds, self._read + much
+        spent = seconds * self._too_many / much if much else 0.0
+        if self._read:
+            spent += self._read_s * since / self._read
+        if spent:
+            self._unwanted.spend(spent)
+        if self._read > MOST_WAITING:
+            self._read_s, self._read = self._read_s / 2, self._read // 2
 
     def _is_taken(self, kind: int, message: bytes, at_ns: int) -> bool:
         """Takes what a probe of ours brings back; whether it was one."""

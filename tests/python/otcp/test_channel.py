@@ -24,6 +24,7 @@ from conftest import need_module
 need_module("os_ken", "otcp")
 need_module("cryptography", "otcp")
 
+from openflow import error, port_status
 from os_ken.cfg import CONF
 from os_ken.controller.handler import DEAD_DISPATCHER
 from os_ken.ofproto import ofproto_parser
@@ -34,8 +35,17 @@ from switches_beside import packet_in
 
 from etalon_otcp import channel as channel_module
 from etalon_otcp import messages
-from etalon_otcp.channel import MOST_WAITING, Channel, Reader, Wire
+from etalon_otcp.channel import (
+    MOST_REST_S,
+    MOST_WAITING,
+    UNWANTED_BURST_S,
+    UNWANTED_SHARE,
+    Channel,
+    Reader,
+    Wire,
+)
 from etalon_otcp.demo.credentials import certificates
+from etalon_otcp.floods import Budget
 from etalon_otcp.probing import ECHO_MARK
 from etalon_otcp.rate import Rate
 from etalon_otcp.seldom import Seldom
@@ -463,3 +473,29 @@ def test_one_that_sends_too_much_is_read_less_often_and_others_as_before(ends: E
     assert taken == [b"a"]
     until(lambda: taken == [b"a", b"b"])
     assert flooding.inbox.is_empty
+
+
+def test_what_is_put_off_later_is_charged_as_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large batch, most of which is dropped of the queue, and then a small one, which costs more a byte."""
+    channel, spent = Channel(socket.socket(), ("192.0.2.1", 1), Reader()), [0.0]
+    channel._unwanted = Budget(UNWANTED_SHARE, UNWANTED_BURST_S, lambda: 0.0)
+    monkeypatch.setattr(channel_module.time, "thread_time", lambda: spent[0])
+    cost_s = 1e-6
+
+    def put(message: bytes) -> bool:
+        spent[0] += cost_s
+        return True
+
+    monkeypatch.setattr(channel.inbox, "put", put)
+    one = error(3, 4, bytes(64))
+    for _ in range(100):
+        assert channel.take(one * 100, 0)
+    assert not channel.rest_s()
+    channel.inbox.put_off, cost_s = 9_000 * len(one), 1e-3
+    assert channel.take(port_status(1), 0)
+    total_s = 10_000 * 1e-6 + 1e-3
+    expected_s = total_s * 9_000 / 10_001 / UNWANTED_SHARE - UNWANTED_BURST_S / UNWANTED_SHARE
+    assert channel.rest_s() == pytest.approx(expected_s, rel=0.01)
+    channel._unwanted.spend(10.0)
+    assert channel.rest_s() == MOST_REST_S
+    channel.socket.close()
