@@ -8,6 +8,7 @@ much else its switch says.
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 import time
@@ -20,6 +21,8 @@ from etalon_otcp.topology import MOST_PORTS
 
 SHARE, BURST_S = 0.1, 1.0
 """Of a processor, for the messages of one switch. The burst is enough for news of 4,000 ports."""
+ASKED_S = 5.0
+"""Of a processor, once, for what a switch is asked when it connects."""
 CHANGES_PER_S, LEAST_CHANGES = 50, 100
 """Of a switch's ports, each of which may have the controller compute; a burst is twice the ports, but so many at least."""
 _OF_AN_INSTANT = {ERROR: "error", PACKET_IN: "packet-in"}
@@ -54,13 +57,13 @@ class Inbox:
         self._put = self._got = 0  # bytes in the queue; each has one thread that counts
         self.put_off = 0
         """Bytes of the queue that were dropped or put off all the same: whoever reads is to read less."""
-        self.are_replies_free = False
-        """Whether replies in parts cost nothing, as the controller has asked for them."""
+        self.free_replies_s = 0.0
+        """Of a processor, for replies in parts, as the controller has asked for them; beyond it they are as other messages."""
 
     def told(self, ports: int, are_replies_free: bool) -> None:
         """A switch has told how many ports it has; whether more replies will be asked for."""
         self._changes = Budget(CHANGES_PER_S, max(LEAST_CHANGES, 2 * ports), self._clock)
-        self.are_replies_free = are_replies_free
+        self.free_replies_s = math.inf if are_replies_free else 0.0
 
     def put(self, message: bytes) -> bool:
         """Takes a message; False if it is dropped, or put off."""
@@ -145,17 +148,18 @@ class Inbox:
         return max(self._share.wait_s(), of_changes)
 
     def _spend(self, handler: Callable[[bytes], None], message: bytes) -> None:
-        if self._is_free(message):
-            handler(message)
-            return
-        began = time.thread_time()
+        is_free, began = self._is_free(message), time.thread_time()
         handler(message)
-        self._share.spend(time.thread_time() - began)
+        spent_s = time.thread_time() - began
+        if is_free:
+            self.free_replies_s -= spent_s
+            return
+        self._share.spend(spent_s)
         if message[1] == PORT_STATUS:
             self._changes.spend(1)
 
     def _is_free(self, message: bytes) -> bool:
-        return self.are_replies_free and message[1] == MULTIPART_REPLY
+        return self.free_replies_s > 0 and message[1] == MULTIPART_REPLY
 
     def _is_put_off(self, message: bytes, is_new: bool) -> bool:
         """Drops or puts off a message beyond the budgets, new or of the queue; of those alike the newest stays."""

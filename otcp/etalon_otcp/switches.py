@@ -27,6 +27,7 @@ from os_ken.ofproto import ofproto_v1_3
 from etalon_otcp import messages
 from etalon_otcp.controller import Controller
 from etalon_otcp.entries import COOKIE, COOKIE_MASK, MOST_GROUPS, Entries, is_ours
+from etalon_otcp.inbox import ASKED_S
 from etalon_otcp.listening import Listening
 from etalon_otcp.network import PortId
 from etalon_otcp.probing import MOST_PORT, Action, Echo
@@ -229,7 +230,7 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
                 older = self._switches.get(name)
                 if older is dead:
                     datapath.taker = _Probes(self.controller, name)
-                    datapath.inbox.are_replies_free = True
+                    datapath.inbox.free_replies_s = ASKED_S
                     entered = self._switches[name] = _Switch(name, datapath)
                     break
             if older and older.datapath.answers(ANSWERS_S):

@@ -22,9 +22,9 @@ from conftest import need_module
 
 need_module("os_ken", "otcp")
 
-from etalon_otcp import arp, floods, ndp
+from etalon_otcp import arp, floods, inbox, ndp
 from etalon_otcp.floods import Budget, Floods
-from etalon_otcp.inbox import BURST_S, CHANGES_PER_S, LEAST_CHANGES, Inbox
+from etalon_otcp.inbox import ASKED_S, BURST_S, CHANGES_PER_S, LEAST_CHANGES, Inbox
 from etalon_otcp.network import PortId
 from etalon_otcp.probing import PacketOut, Prober
 
@@ -128,18 +128,42 @@ def test_ports_change_so_often_and_no_more() -> None:
 def test_replies_wait_unless_they_were_asked_for() -> None:
     box = Box()
     box.inbox._share.spend(BURST_S + 0.001)
-    box.inbox.are_replies_free = True
+    box.inbox.free_replies_s = 5.0
     assert box.put(reply(1)) == [True] and box.work() == [reply(1)] and not box.late
     box.inbox.told(4, False)
     box.put(reply(1))
     assert box.work() == [reply(1)] and box.late == 1
 
 
+@pytest.mark.parametrize(
+    ("told", "free"), [(None, ASKED_S), (False, 0.0), (True, 1000.0)], ids=["asked", "told", "asks"]
+)
+def test_replies_are_free_once_while_a_switch_tells_of_itself(
+    told: bool | None, free: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that never ends its ports takes no more than that, and then its share."""
+    box, taken = Box(), [0.0]
+    monkeypatch.setattr(inbox.time, "thread_time", lambda: taken[0])
+    box.inbox.free_replies_s = ASKED_S
+    if told is not None:
+        box.inbox.told(4, told)
+
+    def handle(message: bytes) -> None:
+        taken[0] += 0.1
+
+    for _ in range(100):
+        box.put(REPLY)
+        box.inbox.handle(handle, 0)
+    assert taken[0] == pytest.approx(10.0), "none is lost"
+    over_s = max(0.0, 10.0 - free - BURST_S - 0.1)
+    assert box.now == pytest.approx(over_s / inbox.SHARE, abs=2.0)
+
+
 @pytest.mark.parametrize("are_free", [False, True])
 def test_what_was_put_off_has_its_turn_beside_replies_without_end(are_free: bool) -> None:
     """The queue is never empty, so that nothing would be handled that waits for it to be."""
     box = Box()
-    box.inbox.are_replies_free, box.reply_s = are_free, 0.0 if are_free else 0.01
+    box.inbox.free_replies_s, box.reply_s = (5.0, 0.0) if are_free else (0.0, 0.01)
     box.put(REPLY, REPLY, port_status(1), REPLY, port_status(2))
     box.inbox._share.spend(BURST_S + 0.05)
     gone = [port_status(1, 1), ECHO, port_status(3, 1)]
