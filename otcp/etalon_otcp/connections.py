@@ -86,7 +86,8 @@ class Connections:
         """The network without the links to switches that flap and have no ports to hosts; with them, if it fell apart
         otherwise: with those to switches that are connected, or all."""
         ends = {host.port.switch for host in network.hosts.values()}
-        ends |= {place.switch for place in network.edges}
+        # A port at which nobody has answered may be a spare one
+        ends |= {place.switch for place in network.edges if self._topology.is_edge(place)}
         damped = self._penalties.damped().keys() - ends
         if not damped:
             return network

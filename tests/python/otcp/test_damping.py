@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from etalon_otcp.controller import Controller
 from etalon_otcp.damping import Damping
 from etalon_otcp.forwarding import OTHERS
 from etalon_otcp.network import PortId
-from etalon_otcp.topology import PortDescription, Topology
+from etalon_otcp.topology import KnownHost, PortDescription, Topology
 
 PLACE = PortId("t1", 1)
 UP, DOWN = (PortDescription(1, "p1", up, 10**9) for up in (True, False))
@@ -255,6 +256,23 @@ def test_no_pair_of_hosts_is_parted(
     assert all(
         link.source in left for link in network.links.values() if link.target.switch not in spared
     )
+
+
+def test_a_switch_with_a_spare_port_is_spared_and_one_with_a_host_there_is_not() -> None:
+    network, spare = tree(uppers=2, upper_us=(200, 300)), PortId("a1", 9)
+    network = replace(network, edges=network.edges | {spare})
+    topology = Topology({"h": KnownHost("h", (ip_address("10.0.9.9"),))})
+    connections = Connections(topology, HALF_LIFE_S)
+    for switch in {place.switch for place in network.ports}:
+        connections.up(switch, [], 0.0, 0.0)
+    damped(connections, "a1")
+
+    def targets() -> set[str]:
+        return {link.target.switch for link in connections.usable(network).links.values()}
+
+    assert targets() == {"t1", "t2", "a2"}
+    topology.host_seen("h", spare, "02:00:00:00:00:09", 0.0)  # its delay is not known yet
+    assert targets() == {"t1", "t2", "a1", "a2"}
 
 
 def test_a_switch_that_flaps_is_gone_when_its_time_is_over() -> None:
