@@ -259,13 +259,12 @@ def test_beside_a_switch_that_floods_others_are_served(tmp_path: Path, kind: str
             return {one["name"]: [port["number"] for port in one["ports"]] for one in found}
 
         until(lambda: ports() == {"t1": [1, 2], "t2": [1, 2]})
-        stop, sent = threading.Event(), [0]
+        stop = threading.Event()
         began = time.monotonic()
 
         def flood() -> None:
             while not stop.is_set():
                 flooding.say(b"".join(FLOODS[kind]))
-                sent[0] += len(FLOODS[kind])
 
         thread = threading.Thread(target=flood, daemon=True)
         thread.start()
@@ -286,4 +285,4 @@ def test_beside_a_switch_that_floods_others_are_served(tmp_path: Path, kind: str
             stop.set()
             thread.join(60)
         assert not thread.is_alive() and not flooding.has_ended.is_set()
-        assert controller.metric("etalon_otcp_dropped_total") <= sent[0]
+        assert 'etalon_otcp_dropped_total{switch="t2"' not in controller.get("/metrics")

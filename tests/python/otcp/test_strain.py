@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import struct
 import threading
 import time
@@ -101,12 +102,13 @@ def test_others_are_served_beside_a_flood(what: str, tmp_path: Path) -> None:
             time.sleep(0.1)
         share = (processor_s(controller.process.pid) - used) / (time.monotonic() - began)
         assert controller.metric("etalon_otcp_switches") == 2
-        dropped = controller.metric("etalon_otcp_dropped_total")
+        dropped = re.findall(
+            r'^etalon_otcp_dropped_total\{switch="(\w+)"', controller.get("/metrics"), re.M
+        )
         over.set()
         sender.join(20)
-    assert (
-        FLOODS[what] or dropped == 0
-    )  # beside a busy machine a flood may be read at less than a switch's rate
+    # Of a flood too, nothing may be dropped: beside a busy machine it may be read at less than a switch's rate
+    assert set(dropped) <= ({"t1"} if FLOODS[what] else set())
     port, api = (f"{1e3 * median(one):.0f}/{1e3 * max(one):.0f}" for one in (changes, answers))
     print(f"\n{what}: {share:.2f} of a processor, port {port} ms, API {api} ms")
 
@@ -158,4 +160,3 @@ def test_a_connection_that_flaps_tells_hosts_little(
         versions = controller.publication.version - version
     print(f"\nflaps, damping {damping}: {versions} versions, {len(told)} documents")
     assert (versions <= 8) == (damping != "0s")
-    assert len(told) <= versions * len(network.hosts)
