@@ -156,6 +156,8 @@ def scale_x(ax: Axes, x: Sequence[Any], *, logarithmic: bool) -> None:
 
 def _apart(values: Sequence[Any]) -> list[Any]:
     """Those of some ascending values whose labels do not touch, with both ends: an axis has room for eleven."""
+    if not values:
+        return []
     room = (values[-1] - values[0]) / 11
     shown = list(values[:1])
     for value in values[1:-1]:

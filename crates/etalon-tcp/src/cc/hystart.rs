@@ -286,9 +286,9 @@ mod tests {
         assert_eq!(hystart.round.window_end, far);
     }
 
-    /// Seen on the Linux engine (`etalon validate --only "tdtcp, 2 hosts"`, in host time): a network comes for the first time while data of
-    /// another is missing, so that its ACKs are SACKs. The first comes 1060 us after the change, and others follow for 280 us; slow start
-    /// ends at 16 segments, though half of the smallest RTT is 450 us. The round is over once what followed the change is acknowledged.
+    /// Seen on the Linux engine (the row of TDTCP with two hosts of `etalon validate`, in host time): a network comes for the first time while
+    /// data of another is missing, so that its ACKs are SACKs. The first comes 1060 us after the change, and others follow for 280 us; slow
+    /// start ends at 16 segments, though half of the smallest RTT is 450 us. The round is over once what followed the change is acknowledged.
     #[test]
     fn the_first_round_of_a_new_path_begins_with_it() {
         let (nxt, una) = (20_000, 10_000);
