@@ -55,9 +55,6 @@ impl<C: CongestionControl> Connection<C> {
         self.prediction = Prediction::Open;
         if self.snd.paths.active.is_new() && self.exchanges_data() {
             self.snd.open_path(&self.config);
-            if nxt != self.config.initial_seq.wrapping_add(1) || self.snd.has_unsent() {
-                self.snd.paths.active.cc.on_new_path(now, nxt);
-            }
         }
         if self.config.tdtcp.is_some() {
             self.snd.come_back(&self.clock, &self.config);

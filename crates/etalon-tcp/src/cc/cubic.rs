@@ -322,9 +322,9 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn on_new_path(&mut self, now: u64, nxt: u32) {
+    fn on_new_path(&mut self, since: u64, nxt: u32) {
         if self.course.settings.hystart {
-            self.course.hystart.begin(now, nxt);
+            self.course.hystart.begin(since, nxt);
         }
     }
 

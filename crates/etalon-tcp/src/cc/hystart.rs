@@ -70,11 +70,11 @@ impl HyStart {
         },
     };
 
-    /// The path is new to a connection that has sent before: its first round, and the train of its first ACKs, begin now and last until
-    /// something that is sent from now on, behind `nxt`, is acknowledged.
-    pub(super) fn begin(&mut self, now: u64, nxt: u32) {
+    /// The path is new to a connection that has sent before: its first round, and the train of its first ACKs, begin when its network comes
+    /// and last until something that is sent on it, behind `nxt`, is acknowledged.
+    pub(super) fn begin(&mut self, since: u64, nxt: u32) {
         self.stage = Stage::Looking;
-        self.round = Round::new(now / 1_000, nxt);
+        self.round = Round::new(since / 1_000, nxt);
     }
 
     /// Looks at an ACK with an RTT sample of `rtt` us in slow start; `delay_min` is the smallest RTT of the path in

@@ -259,11 +259,11 @@ pub trait CongestionControl: core::fmt::Debug {
         let _ = (window, min_rtt, mss);
     }
 
-    /// The network that has just come was never in use before (TDTCP): what follows `nxt` will be sent on the path that this controls. Not at
-    /// an end that has nothing to send.
+    /// Before the first RTT of a path that is not its connection's first (TDTCP): its network came at `since`, and what was sent on it follows
+    /// `nxt`.
     #[inline]
-    fn on_new_path(&mut self, now: u64, nxt: u32) {
-        let _ = (now, nxt);
+    fn on_new_path(&mut self, since: u64, nxt: u32) {
+        let _ = (since, nxt);
     }
 
     /// Sets the window, on every ACK and in any state, after loss recovery has decided. Only if the control

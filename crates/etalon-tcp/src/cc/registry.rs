@@ -310,10 +310,10 @@ macro_rules! registry {
             }
 
             #[inline]
-            fn on_new_path(&mut self, now: u64, nxt: u32) {
+            fn on_new_path(&mut self, since: u64, nxt: u32) {
                 match self {
-                    $(Self::$algorithm(cc) => cc.on_new_path(now, nxt),)+
-                    Self::Foreign(cc) => cc.control_mut().on_new_path(now, nxt),
+                    $(Self::$algorithm(cc) => cc.on_new_path(since, nxt),)+
+                    Self::Foreign(cc) => cc.control_mut().on_new_path(since, nxt),
                 }
             }
 

@@ -201,11 +201,15 @@ impl<C: CongestionControl> Sender<C> {
             }
             None => return None,
         };
+        let several = config.tdtcp.is_some();
+        if several && self.paths.active.srtt() == 0 {
+            self.paths.active.hear_first_rtt();
+        }
         let rtt = &mut self.paths.active.rtt;
         rtt.sample_min(clock, sample.last as u32);
         let (una, nxt) = (self.una, self.nxt);
         rtt.sample(clock, config, sample.first as u32, una, nxt);
-        if config.tdtcp.is_some() {
+        if several {
             self.paths.end_backoff();
             self.mix_rtts(clock, config);
         }

@@ -78,7 +78,7 @@ pub struct Path<C> {
     /// When data was last sent on it, in ticks, which wrap, and in nanoseconds.
     pub(crate) last_sent: u32,
     pub(crate) last_sent_ns: u64,
-    /// When another path became the active one in its place, in nanoseconds.
+    /// When another path became the active one in its place, in nanoseconds; of a path that was never left, when it was made.
     pub(crate) left: u64,
 }
 
@@ -130,6 +130,15 @@ impl<C: CongestionControl> Path<C> {
         self.last_sent = clock.jiffies as u32;
         self.last_sent_ns = clock.now;
         self.validation.used_at = clock.jiffies as u32;
+    }
+
+    /// Its first RTT comes. Of a path that is not the connection's first, the congestion control hears when it came to be, or was left before
+    /// that, and what had been sent by then.
+    #[cold]
+    pub(crate) fn hear_first_rtt(&mut self) {
+        if self.id > 0 {
+            self.cc.on_new_path(self.left, self.recovery.point);
+        }
     }
 
     pub(crate) fn set_congestion_control(&mut self, cc: C) {
